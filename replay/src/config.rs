@@ -1,0 +1,296 @@
+//! A resolved variant: what one kernel on one machine does, as data over the mechanisms in this crate.
+//!
+//! Read from TOML by [`crate::variant`]; every key is required after resolution (`extends` supplies what a file leaves
+//! out), unknown keys are errors. Field docs give unit and source; which choice was seen in source, taken from a patch
+//! or inferred stands in the TOML files.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything a simulation needs to know besides the program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// The machine.
+    pub machine: MachineConfig,
+    /// Zones, watermarks, allocation.
+    pub alloc: AllocConfig,
+    /// Page replacement.
+    pub reclaim: ReclaimConfig,
+    /// Swap.
+    pub swap: SwapConfig,
+    /// File read-ahead.
+    pub readahead: ReadaheadConfig,
+    /// Dirty pages.
+    pub writeback: WritebackConfig,
+    /// Block request queue.
+    pub queue: QueueConfig,
+    /// I/O scheduler.
+    pub elevator: ElevatorConfig,
+    /// Device model under every queue.
+    pub device: DeviceConfig,
+}
+
+/// The machine: memory, processors, costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MachineConfig {
+    /// Installed memory in KiB (TOML accepts "64MiB").
+    #[serde(with = "size_kib")]
+    pub ram: u64,
+    /// Memory that the kernel image, its tables and the memory map take before the first process runs, KiB.
+    #[serde(with = "size_kib")]
+    pub reserved: u64,
+    /// Swap space, KiB; 0 = none.
+    #[serde(with = "size_kib")]
+    pub swap: u64,
+    /// Timer ticks per second.
+    pub hz: u32,
+    /// Processors.
+    pub cpus: u32,
+    /// CPU time of a system call's entry and exit, ns.
+    pub syscall_ns: u64,
+    /// CPU time to copy a page between user and kernel, ns.
+    pub copy_page_ns: u64,
+    /// CPU time of a page fault, without I/O, ns.
+    pub fault_ns: u64,
+    /// CPU time to look at one page in reclaim, ns.
+    pub scan_page_ns: u64,
+    /// CPU time to build and queue one block I/O, ns.
+    pub submit_ns: u64,
+    /// File system block size, bytes (1024 or 4096).
+    pub block_bytes: u32,
+}
+
+/// Zones and allocation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct AllocConfig {
+    /// Allocator rules.
+    pub policy: AllocPolicy,
+    /// `mask = clamp(frames / ratio, min-frames, 255)` per zone; min, low, high = 1, 2, 3 x mask.
+    pub dma_ratio: u32,
+    /// The same for NORMAL.
+    pub normal_ratio: u32,
+    /// Lower clamp of the mask, frames.
+    pub mask_floor: u32,
+    /// Sum the zones' watermarks along the fallback list (2.4.15+).
+    pub cumulative: bool,
+}
+
+/// Allocator family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AllocPolicy {
+    /// 2.4.14 to 2.4.17: orders up to 3 retry for ever, with a yield.
+    ClasszoneRetry,
+}
+
+/// Page replacement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ReclaimConfig {
+    /// Policy name, see `kreplay policies`.
+    pub policy: ReclaimPolicy,
+    /// Pages wanted per reclaim call (SWAP_CLUSTER_MAX).
+    pub cluster: u32,
+    /// First (gentlest) priority (DEF_PRIORITY).
+    pub def_priority: u32,
+    /// How many mapped pages a pass may meet before it starts to unmap.
+    pub max_mapped: MaxMapped,
+    /// Anonymous pages go on the inactive list when they are faulted in (2.4.14+).
+    pub anon_on_lru: bool,
+    /// ... and are marked accessed once there (2.4.17).
+    pub anon_accessed: bool,
+    /// A swap-in marks the page accessed.
+    pub swapin_accessed: bool,
+    /// Reading a metadata block (bread) marks its page accessed (2.4.15+).
+    pub bread_accessed: bool,
+    /// kswapd sleeps this long after a failed pass, ms.
+    pub kswapd_fail_ms: u64,
+    /// Try to kill after reclaim failed this often within the rule of 2.4.14+ (at least 1 s, at most 5 s apart).
+    pub oom_failures: u32,
+    /// 1/n of unused dentries and inodes per failed pass; 0 = n is the priority.
+    pub dcache_divisor: u32,
+}
+
+/// Replacement family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReclaimPolicy {
+    /// Active and inactive list without ages, 2.4.14 to 2.4.17.
+    TwoList,
+}
+
+/// Budget of mapped pages in the two-list scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MaxMapped {
+    /// want << (9 - priority): 2.4.14 to 2.4.16.
+    Shift9,
+    /// min(want << (10 - priority), scan / 10): 2.4.17.
+    Shift10Tenth,
+}
+
+/// Swap.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SwapConfig {
+    /// log2 of the pages read around a faulting slot; the kernel lowers it to 2 below 16 MiB.
+    pub page_cluster: u32,
+    /// A swapped-in page's slot is freed when less than this share of swap is free, percent (2.4.14+: 50).
+    pub free_slot_below_pct: u32,
+    /// More swap pages than this in flight make the next swap write synchronous; 0 = no limit.
+    pub max_in_flight: u32,
+}
+
+/// Read-ahead of 2.4.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ReadaheadConfig {
+    /// Smallest window of a sequential reader, pages.
+    pub min_pages: u32,
+    /// Largest window, pages.
+    pub max_pages: u32,
+}
+
+/// bdflush and kupdate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WritebackConfig {
+    /// Policy.
+    pub policy: WritebackPolicy,
+    /// Above this share of low memory a writer starts write-out, percent (nfract).
+    pub soft_pct: u32,
+    /// Above this share it also waits, percent (nfract_sync).
+    pub hard_pct: u32,
+    /// Buffers under write-out count as dirty (2.4.17).
+    pub count_locked: bool,
+    /// Buffers per batch (NRSYNC).
+    pub batch: u32,
+    /// kupdate's interval, ms.
+    pub interval_ms: u64,
+    /// Age at which a dirty buffer is written, ms.
+    pub expire_ms: u64,
+}
+
+/// Write-back family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WritebackPolicy {
+    /// 2.4.8 to 2.4.17: the writer writes 32 and waits for one; bdflush the same.
+    WriteSome,
+}
+
+/// Request queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct QueueConfig {
+    /// Request slots of both directions together; 0 = by memory, as 2.4.8 to 2.4.18 (128, or 64 up to 32 MiB).
+    pub slots: u32,
+    /// Slots freed before sleepers are woken: slots / this number.
+    pub batch_divisor: u32,
+    /// Who is woken when.
+    pub wake: WakeRule,
+    /// Largest request, sectors.
+    pub max_sectors: u32,
+    /// Largest request, segments.
+    pub max_segments: u32,
+    /// The driver leaves the request in service at the queue's head (IDE); it can't be merged with.
+    pub head_active: bool,
+    /// Queue holds back requests until somebody waits.
+    pub plugging: bool,
+}
+
+/// Wake-up rule of processes that wait for a request slot (letters of spec/elevator-disk.md section 3.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WakeRule {
+    /// P, 2.4.7 to 2.4.13: freed slots pend until a batch is complete.
+    PendingBatch,
+    /// L, 2.4.14 to 2.4.18: all are woken, newest first, when a batch is free.
+    AllLifo,
+    /// F, 2.4.19 and 2.4.20: one is woken, in order.
+    OneFifo,
+    /// F', 2.4.21: all of the direction are woken.
+    AllPerDirection,
+    /// U, 2.4.23+: one pool, each woken one wakes the next.
+    Chain,
+}
+
+/// I/O scheduler.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ElevatorConfig {
+    /// Name, see `kreplay policies`.
+    pub policy: String,
+    /// Passover limit of reads (elvtune -r).
+    pub read_latency: u32,
+    /// Passover limit of writes (elvtune -w).
+    pub write_latency: u32,
+    /// A merge refused for its segments goes beside its target instead of to the tail (2.4.18+).
+    pub refused_beside: bool,
+}
+
+/// Device model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, tag = "model", rename_all = "kebab-case")]
+pub enum DeviceConfig {
+    /// One arm: positioning by distance, mean rotational wait, constant rate (groundtruth/disk.json, oracle/linux24).
+    #[serde(rename_all = "kebab-case")]
+    Rotating {
+        /// Fixed time per request, us.
+        overhead_us: u64,
+        /// Seek: constant part, us.
+        seek_min_us: u64,
+        /// Seek: part that grows with the square root of distance / stroke, us.
+        seek_span_us: u64,
+        /// Distance at which the growing part is reached in full, bytes.
+        stroke_bytes: u64,
+        /// Mean rotational wait, us.
+        rotation_us: u64,
+        /// Transfer rate, bytes per second.
+        rate_bytes_s: u64,
+        /// Gaps up to this many bytes ahead are passed without a seek.
+        skip_gap_bytes: u64,
+        /// Passing such a gap takes the time of reading it (else it is free).
+        skip_gap_costs: bool,
+        /// A skip needs the same direction as the request before.
+        skip_same_direction: bool,
+        /// Requests the device takes at a time.
+        queue_depth: u32,
+        /// All devices of the machine share one channel: only one of them works at a time.
+        shared_channel: bool,
+    },
+    /// Answers at once.
+    Null {
+        /// Requests the device takes at a time.
+        #[serde(rename = "queue-depth")]
+        queue_depth: u32,
+    },
+}
+
+mod size_kib {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(kib: &u64, s: S) -> Result<S::Ok, S::Error> {
+        if kib % 1024 == 0 { s.serialize_str(&format!("{}MiB", kib / 1024)) } else { s.serialize_str(&format!("{kib}KiB")) }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<u64, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Raw {
+            Text(String),
+            Kib(u64),
+        }
+        match Raw::deserialize(d)? {
+            Raw::Kib(_) => Err(serde::de::Error::custom("a size needs a unit, such as \"64MiB\"")),
+            Raw::Text(t) => {
+                let b: bytesize::ByteSize = t
+                    .parse()
+                    .map_err(|e| serde::de::Error::custom(format!("\"{t}\" is not a size such as \"64MiB\": {e}")))?;
+                Ok(b.as_u64() / 1024)
+            }
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! kreplay-reports

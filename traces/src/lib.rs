@@ -1,0 +1,8 @@
+//! Units, event schema, trace-directory store and compressed input streams.
+//!
+//! Every other crate depends on this one: parsers produce the rows of [`event`], the replay engine compiles them,
+//! the analysis reads result tables written with the same conventions. A *trace* is what was recorded on a machine;
+//! on disk it is a trace directory (see [`store`]).
+
+pub mod event;
+pub mod units;
