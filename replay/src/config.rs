@@ -273,7 +273,11 @@ mod size_kib {
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(kib: &u64, s: S) -> Result<S::Ok, S::Error> {
-        if kib % 1024 == 0 { s.serialize_str(&format!("{}MiB", kib / 1024)) } else { s.serialize_str(&format!("{kib}KiB")) }
+        if kib % 1024 == 0 {
+            s.serialize_str(&format!("{}MiB", kib / 1024))
+        } else {
+            s.serialize_str(&format!("{kib}KiB"))
+        }
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<u64, D::Error> {
