@@ -282,17 +282,19 @@ mod size_kib {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<u64, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged)]
+        #[serde(untagged, expecting = "a size such as \"64MiB\"")]
         enum Raw {
             Text(String),
-            Kib(u64),
+            Bare(i64),
         }
         match Raw::deserialize(d)? {
-            Raw::Kib(_) => Err(serde::de::Error::custom("a size needs a unit, such as \"64MiB\"")),
+            Raw::Bare(n) => Err(serde::de::Error::custom(format!("{n} is a size without a unit, write \"{n}MiB\""))),
             Raw::Text(t) => {
-                let b: bytesize::ByteSize = t
+                // "64M" is 64 MiB, as in the kernel's mem= parameter.
+                let with_unit = if t.ends_with(['K', 'M', 'G']) { format!("{t}iB") } else { t.clone() };
+                let b: bytesize::ByteSize = with_unit
                     .parse()
-                    .map_err(|e| serde::de::Error::custom(format!("\"{t}\" is not a size such as \"64MiB\": {e}")))?;
+                    .map_err(|_| serde::de::Error::custom(format!("\"{t}\" is not a size such as \"64MiB\"")))?;
                 Ok(b.as_u64() / 1024)
             }
         }

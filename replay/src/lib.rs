@@ -7,3 +7,4 @@ pub mod block;
 pub mod config;
 pub mod program;
 pub mod results;
+pub mod variant;

@@ -1,0 +1,29 @@
+//! Kernel variants as TOML files: one file a variant, selected by name, glob or path, changed by `+` and `--set`.
+//!
+//! A file has a header (`name`, `about`, `extends`, `profile`, `sources`, `checked`), the sections of
+//! [`crate::config::Config`], of which it sets what it changes, and a table `[evidence]` that says for a key or a whole
+//! section how it is known. Files lie in `replay/variants` (built in) or anywhere on disk.
+//!
+//! ```
+//! use kreplay_replay::variant::Library;
+//!
+//! let mut library = Library::builtin()?;
+//! let found = library.select(&["linux-2.4.16".into()], &[], &["machine.ram=64MiB,128MiB".into()])?;
+//! assert_eq!(found[1].name, "linux-2.4.16+machine.ram=128MiB");
+//! # Ok::<(), kreplay_replay::variant::VariantError>(())
+//! ```
+
+mod check;
+mod error;
+mod file;
+mod library;
+mod resolve;
+mod schema;
+mod select;
+mod show;
+
+pub use error::{Place, VariantError, nearest};
+pub use file::{Evidence, Reason};
+pub use library::{Library, Summary};
+pub use resolve::{Choice, Variant};
+pub use show::Difference;
