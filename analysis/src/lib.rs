@@ -1,1 +1,237 @@
-//! kreplay-analysis
+//! From replay results to a report model.
+//!
+//! [`analyse`] reads a results directory (docs/RESULTS.md) and, where it is still there, the trace directory, and returns a
+//! [`model::Report`]: figures, charts as data, findings in words and where all of it came from. Renderers live elsewhere.
+//! polars is used in one module only; each metric is one file with one line in the registry.
+//!
+//! The same results give the same report, byte for byte.
+
+mod cell;
+mod compare;
+mod error;
+mod findings;
+#[cfg(feature = "fixture")]
+pub mod fixture;
+mod frame;
+mod json;
+mod manifest;
+mod matrix;
+mod metrics;
+pub mod model;
+mod recorded;
+pub mod stats;
+mod verdict;
+
+pub use error::{Error, Result};
+
+use cell::CellData;
+use compare::Rule;
+use indexmap::IndexMap;
+use manifest::{Entry, Manifest};
+use matrix::Matrix;
+use metrics::{CellHead, Context};
+use model::{CellProvenance, Finding, Level, Provenance, Report, TraceReport};
+use recorded::Recorded;
+use std::path::{Path, PathBuf};
+
+/// How to analyse.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Variant to compare all others with in words; `None` compares with the best.
+    pub reference: Option<String>,
+    /// With one seed, differences below this many percent are called not distinguishable.
+    pub tie_pct: f64,
+    /// Where the trace directory is now, if it has moved; only for results of one trace.
+    pub trace_dir: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { reference: None, tie_pct: 5.0, trace_dir: None }
+    }
+}
+
+/// Analyses the results in `results_dir` (or in its `results` folder).
+///
+/// # Errors
+/// A directory that is not one of results, a missing or damaged table, a document of another version, no finished cell, or
+/// an unknown reference; see [`Error`].
+pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
+    let manifest = Manifest::open(results_dir)?;
+    let done: Vec<&Entry> = manifest.cells.iter().filter(|c| c.state == "done").collect();
+    if done.is_empty() {
+        let count = |state: &str| manifest.cells.iter().filter(|c| c.state == state).count();
+        return Err(Error::NoCells { path: manifest.dir, failed: count("failed"), skipped: count("skipped") });
+    }
+    check_reference(options.reference.as_deref(), &done)?;
+    let mut by_trace: IndexMap<&str, Vec<&Entry>> = IndexMap::new();
+    for entry in &done {
+        by_trace.entry(&entry.trace).or_default().push(entry);
+    }
+    let rule = Rule { tie_pct: options.tie_pct };
+    let several = by_trace.len() > 1;
+    let (mut traces, mut verdict, mut provenances) = (Vec::new(), lost_cells(&manifest), Vec::new());
+    for entries in by_trace.values() {
+        let part = analyse_trace(&manifest, entries, options, rule)?;
+        verdict.extend(part.verdict.into_iter().map(|mut f| {
+            if several {
+                f.text = format!("{}: {}", part.report.name, f.text);
+            }
+            f
+        }));
+        traces.push(part.report);
+        provenances.extend(part.provenance);
+    }
+    let seeds = by_trace.values().map(|cells| seeds_per_variant(cells)).min().unwrap_or(1);
+    verdict.extend(unchecked(&provenances));
+    verdict.push(Finding::new(Level::Note, rule.in_words(seeds)));
+    provenances.extend(manifest.cells.iter().filter(|c| c.state != "done").map(cell::bare_provenance));
+    let load = verdict::names(traces.iter().map(|t| t.name.clone()));
+    Ok(Report {
+        schema: model::SCHEMA,
+        kind: "kreplay-report".to_string(),
+        title: format!("Replay of {load}"),
+        question: question(&load, &done),
+        verdict,
+        traces,
+        provenance: Provenance {
+            command: manifest.command.clone(),
+            analysis_version: env!("CARGO_PKG_VERSION").to_string(),
+            comparison_rule: rule.in_words(seeds),
+            cells: provenances,
+            recordings: manifest.recordings,
+        },
+    })
+}
+
+/// What one trace contributes to the report.
+struct TracePart {
+    report: TraceReport,
+    verdict: Vec<Finding>,
+    provenance: Vec<CellProvenance>,
+}
+
+fn analyse_trace(manifest: &Manifest, entries: &[&Entry], options: &Options, rule: Rule) -> Result<TracePart> {
+    let several_seeds = seeds_per_variant(entries) > 1;
+    let mut metrics = metrics::registry();
+    let (mut heads, mut provenance, mut findings) = (Vec::new(), Vec::new(), Vec::new());
+    let mut recorded: Option<(Recorded, PathBuf)> = None;
+    let mut recorded_s = None;
+    for entry in entries {
+        let (mut cell, origin) = CellData::open(entry)?;
+        if several_seeds {
+            cell.label = format!("{} #{}", cell.variant, cell.seed);
+        }
+        if recorded.is_none() {
+            let dir = options.trace_dir.clone().or_else(|| cell.trace_path.as_deref().map(|p| locate(manifest, p)));
+            let read = Recorded::open(dir.as_deref())?;
+            recorded_s = read.elapsed_s(cell.foreground().map(|t| t.tid));
+            recorded = Some((read, dir.unwrap_or_default()));
+        }
+        let Some((recorded, _)) = &recorded else { continue };
+        for metric in &mut metrics {
+            metric.measure(&cell, recorded)?;
+        }
+        findings.extend(findings::of_cell(&cell)?);
+        heads.push(CellHead { label: cell.label, variant: cell.variant, finished: cell.finished });
+        provenance.push(origin);
+    }
+    let (recorded, dir) = recorded.unwrap_or_default();
+    findings.extend(recorded.notes.iter().map(|note| Finding::new(Level::Note, note.clone())));
+    findings.sort_by_key(|f| f.level);
+    let values: Vec<Vec<Option<f64>>> =
+        (0..heads.len()).map(|i| metrics.iter().flat_map(|m| m.values(i)).collect()).collect();
+    let columns = metrics.iter().flat_map(|m| m.columns()).collect();
+    let matrix = Matrix::new(columns, &heads, &values);
+    let context = Context { cells: &heads, recorded: &recorded };
+    let sections: Vec<_> = metrics.iter().filter_map(|m| m.section(&context)).collect();
+    let label_of = |variant: &str| heads.iter().find(|h| h.variant == variant).map(|h| h.label.clone());
+    let evidence = verdict::Evidence {
+        matrix: &matrix,
+        sections: &sections,
+        recorded_s,
+        reference: options.reference.as_deref(),
+        label_of: &label_of,
+        rule,
+    };
+    let problems = findings.iter().filter(|f| f.level == Level::Problem).cloned();
+    let verdict = problems.chain(evidence.verdict()).collect();
+    let id = entries[0].trace.clone();
+    let report = TraceReport {
+        name: cell::short_name(&dir).unwrap_or_else(|| id.clone()),
+        id,
+        matrix: matrix.table(),
+        sections,
+        findings,
+    };
+    Ok(TracePart { report, verdict, provenance })
+}
+
+/// Where a trace directory is: as the replay knew it, or relative to the results.
+fn locate(manifest: &Manifest, path: &Path) -> PathBuf {
+    let candidates = [path.to_path_buf(), manifest.dir.join(path), manifest.dir.join("..").join(path)];
+    candidates.iter().find(|p| p.is_dir()).unwrap_or(&candidates[0]).clone()
+}
+
+/// The smallest number of seeds that a variant has.
+fn seeds_per_variant(entries: &[&Entry]) -> usize {
+    let mut seeds: IndexMap<&str, usize> = IndexMap::new();
+    for entry in entries {
+        *seeds.entry(&entry.variant).or_default() += 1;
+    }
+    seeds.values().copied().min().unwrap_or(1)
+}
+
+fn check_reference(reference: Option<&str>, done: &[&Entry]) -> Result<()> {
+    let Some(name) = reference.filter(|name| done.iter().all(|c| c.variant != *name)) else { return Ok(()) };
+    let mut known: Vec<&str> = done.iter().map(|c| c.variant.as_str()).collect();
+    known.sort_unstable();
+    known.dedup();
+    Err(Error::NoReference { name: name.to_string(), known: known.join(", ") })
+}
+
+/// Cells that are missing from the comparison.
+fn lost_cells(manifest: &Manifest) -> Vec<Finding> {
+    let lost = manifest.cells.iter().filter(|c| c.state != "done");
+    lost.map(|c| {
+        let why = c.why.as_deref().map_or(String::new(), |w| format!(": {w}"));
+        let level = if c.state == "failed" { Level::Problem } else { Level::Warning };
+        Finding::new(level, format!("{} with seed {} is not in this comparison, it {}{why}.", c.variant, c.seed, ended(&c.state)))
+    })
+    .collect()
+}
+
+fn ended(state: &str) -> String {
+    match state {
+        "failed" => "failed".to_string(),
+        "skipped" => "was skipped".to_string(),
+        other => format!("is in state \"{other}\""),
+    }
+}
+
+/// A warning about variants that were never checked against anything.
+fn unchecked(cells: &[CellProvenance]) -> Option<Finding> {
+    let mut bare: Vec<String> =
+        cells.iter().filter(|c| c.checked_against.is_empty()).map(|c| c.variant.clone()).collect();
+    bare.dedup();
+    (!bare.is_empty()).then(|| {
+        let text = format!("Not checked against any real kernel or recording: {}. Read their figures as what the model says.", verdict::names(bare.into_iter()));
+        Finding::new(Level::Warning, text)
+    })
+}
+
+fn question(load: &str, done: &[&Entry]) -> String {
+    let mut variants: Vec<String> = Vec::new();
+    for entry in done {
+        if !variants.contains(&entry.variant) {
+            variants.push(entry.variant.clone());
+        }
+    }
+    let count = variants.len();
+    let names = verdict::names(variants.into_iter());
+    if count == 1 {
+        format!("How would the recorded load {load} have run under {names}?")
+    } else {
+        format!("Under which of {count} variants would the recorded load {load} have run best: {names}?")
+    }
+}

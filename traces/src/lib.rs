@@ -4,5 +4,9 @@
 //! the analysis reads result tables written with the same conventions. A *trace* is what was recorded on a machine;
 //! on disk it is a trace directory (see [`store`]).
 
+pub mod error;
 pub mod event;
+pub mod publish;
+pub mod schema;
+pub mod store;
 pub mod units;

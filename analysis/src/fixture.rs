@@ -1,0 +1,160 @@
+//! A small results directory in the documented shape, for tests of this crate and of the renderers.
+//!
+//! Everything is computed from row numbers, so the same call writes the same figures on any machine. The numbers are
+//! invented: they have the shape of a file server under memory pressure, but no simulation made them.
+
+mod tables;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use parquet::arrow::ArrowWriter;
+use serde_json::{Value, json};
+use std::error::Error;
+use std::fs::{File, create_dir_all, write};
+use std::path::{Path, PathBuf};
+
+/// Result of writing a fixture.
+pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// What the fixture looks like.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Variant names; the further back, the slower and the less even.
+    pub variants: Vec<String>,
+    /// Seeds of each variant.
+    pub seeds: i64,
+    /// Process and client names, one a client.
+    pub clients: Vec<String>,
+    /// Simulated seconds of the first variant.
+    pub seconds: i64,
+    /// Name of the trace directory.
+    pub trace_name: String,
+    /// The last variant's runs end before their tasks do.
+    pub last_unfinished: bool,
+    /// Adds a failed and a skipped cell to the manifest.
+    pub lost_cells: bool,
+}
+
+impl Default for Spec {
+    fn default() -> Spec {
+        let texts = |items: &[&str]| items.iter().map(|s| (*s).to_string()).collect();
+        Spec {
+            variants: texts(&["linux-2.4.16", "linux-2.4.16-noop", "linux-2.4.16-64m"]),
+            seeds: 1,
+            clients: texts(&["client 1", "client 2", "client 3", "client 4", "client 5"]),
+            seconds: 40,
+            trace_name: "fileserver".to_string(),
+            last_unfinished: false,
+            lost_cells: false,
+        }
+    }
+}
+
+/// Paths of a written fixture.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The output folder: `analyse` takes it or its `results`.
+    pub out: PathBuf,
+    /// The cells' folders, in the manifest's order.
+    pub cells: Vec<PathBuf>,
+    /// The trace directory.
+    pub trace: PathBuf,
+}
+
+/// Writes a fixture below `dir`.
+///
+/// # Errors
+/// What the file system or the Parquet writer says.
+pub fn write_results(dir: &Path, spec: &Spec) -> Result<Written> {
+    let out = dir.join("out");
+    let trace = dir.join("traces").join(&spec.trace_name);
+    write_trace(&trace, spec)?;
+    let mut cells = Vec::new();
+    let mut entries = Vec::new();
+    let id = "0123456789abcdef";
+    for (v, variant) in spec.variants.iter().enumerate() {
+        for seed in 1..=spec.seeds {
+            // Folder names are made of safe characters, never of the variant's name as it stands.
+            let folder = format!("trace={id}/variant=v{v}/seed={seed}");
+            let path = out.join("results").join(&folder);
+            write_cell(&path, spec, v as i64, seed, &trace)?;
+            cells.push(path);
+            entries.push(json!({"path": folder, "trace": id, "variant": variant, "seed": seed, "state": "done", "why": null}));
+        }
+    }
+    if spec.lost_cells {
+        let lost = |variant: &str, state: &str, why: &str| {
+            json!({"path": format!("trace={id}/variant={variant}/seed=1"), "trace": id, "variant": variant, "seed": 1, "state": state, "why": why})
+        };
+        entries.push(lost("linux-2.4.17", "failed", "no request was completed for 60 simulated seconds"));
+        entries.push(lost("linux-2.4.18", "skipped", "interrupted"));
+    }
+    let manifest = json!({
+        "schema": 1,
+        "command": ["kreplay", "run", format!("samples/{}", spec.trace_name), "-v", "linux-2.4.16*", "-o", "out"],
+        "cells": entries,
+        "recorded": {"trace": spec.trace_name, "kernel": "6.18.5", "ram_mib": 128},
+    });
+    write(out.join("results/manifest.json"), serde_json::to_vec_pretty(&manifest)?)?;
+    Ok(Written { out, cells, trace })
+}
+
+fn write_cell(path: &Path, spec: &Spec, variant: i64, seed: i64, trace: &Path) -> Result<()> {
+    create_dir_all(path)?;
+    let run = tables::Run { spec, variant, seed };
+    let all = [
+        ("io", run.io()),
+        ("calls", run.calls()),
+        ("samples", run.samples()),
+        ("clients", run.clients()),
+        ("counters", run.counters()),
+        ("marks", run.marks()),
+        ("events", run.events()),
+    ];
+    let mut hashes = serde_json::Map::new();
+    for (name, columns) in all {
+        let file = path.join(format!("{name}.parquet"));
+        let rows = write_table(&file, columns)?;
+        let hash = blake3::hash(&std::fs::read(&file)?).to_hex().to_string();
+        hashes.insert(name.to_string(), json!({"rows": rows, "blake3": hash}));
+    }
+    let finished = !run.unfinished();
+    let document = json!({
+        "schema": 1,
+        "trace": "0123456789abcdef",
+        "trace_path": trace,
+        "variant": spec.variants[variant as usize],
+        "seed": seed,
+        "pacing": "closed",
+        "config": {"machine": {"ram": "128 MiB", "cpus": 1}, "elevator": {"name": if variant == 1 { "noop" } else { "linus" }}},
+        "config_hash": format!("{:016x}", 0xfeed + variant),
+        "code_version": "0.1.0",
+        "checked_against": if variant == 0 { json!(["oracle linux24: median error 12 %"]) } else { json!([]) },
+        "assumptions": ["files lie on disk in order of first use"],
+        "coverage": {"syscalls": 4200, "rejected_lines": 3, "unsupported": {"ioctl": 2}},
+        "tables": Value::Object(hashes),
+        "tasks": spec.clients.len() + 1,
+        "finished": finished,
+    });
+    write(path.join("cell.json"), serde_json::to_vec_pretty(&document)?)?;
+    Ok(())
+}
+
+fn write_trace(dir: &Path, spec: &Spec) -> Result<()> {
+    for (table, parts) in [("vmstat", tables::recorded_vmstat(spec)), ("syscall", tables::recorded_calls(spec))] {
+        create_dir_all(dir.join(table))?;
+        for (i, part) in parts.into_iter().enumerate() {
+            write_table(&dir.join(table).join(format!("part-{i:05}.parquet")), part)?;
+        }
+    }
+    write(dir.join("manifest.json"), b"{\"schema\": 1}\n")?;
+    Ok(())
+}
+
+/// Writes named columns of equal length; returns the number of rows.
+fn write_table(path: &Path, columns: Vec<(&'static str, ArrayRef)>) -> Result<usize> {
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true)))?;
+    let mut writer = ArrowWriter::try_new(File::create(path)?, batch.schema(), None)?;
+    writer.write(&batch)?;
+    writer.close()?;
+    Ok(batch.num_rows())
+}

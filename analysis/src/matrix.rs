@@ -1,0 +1,110 @@
+//! The matrix: variants as rows, key metrics as columns, seeds folded into a median and a range.
+
+use crate::metrics::CellHead;
+use crate::model::{Cell, Column, Table};
+use crate::stats::median;
+use indexmap::IndexMap;
+
+/// Values of the key metrics by variant and seed.
+pub(crate) struct Matrix {
+    /// The columns that have a value somewhere.
+    pub columns: Vec<Column>,
+    /// One row a variant, in the order of the run.
+    pub rows: Vec<MatrixRow>,
+}
+
+/// One variant.
+pub(crate) struct MatrixRow {
+    /// Its name.
+    pub variant: String,
+    /// Every seed ran to the end.
+    pub finished: bool,
+    /// For each column the values of the seeds that have one.
+    pub values: Vec<Vec<f64>>,
+}
+
+/// Median, smallest and largest value over the seeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Folded {
+    /// Median.
+    pub median: f64,
+    /// Smallest.
+    pub low: f64,
+    /// Largest.
+    pub high: f64,
+    /// How many.
+    pub seeds: usize,
+}
+
+impl Matrix {
+    /// Collects the values of each cell (in the order of `cells`) under `columns`.
+    pub(crate) fn new(columns: Vec<Column>, cells: &[CellHead], values: &[Vec<Option<f64>>]) -> Matrix {
+        let mut rows: IndexMap<&str, MatrixRow> = IndexMap::new();
+        for (cell, values) in cells.iter().zip(values) {
+            let row = rows.entry(&cell.variant).or_insert_with(|| MatrixRow {
+                variant: cell.variant.clone(),
+                finished: true,
+                values: vec![Vec::new(); columns.len()],
+            });
+            row.finished &= cell.finished;
+            for (column, value) in row.values.iter_mut().zip(values) {
+                column.extend(value.filter(|v| v.is_finite()));
+            }
+        }
+        let mut matrix = Matrix { columns, rows: rows.into_values().collect() };
+        matrix.drop_empty_columns();
+        matrix
+    }
+
+    fn drop_empty_columns(&mut self) {
+        let used: Vec<bool> =
+            (0..self.columns.len()).map(|c| self.rows.iter().any(|r| !r.values[c].is_empty())).collect();
+        let keep = |i: &mut usize| {
+            *i += 1;
+            used[*i - 1]
+        };
+        let mut i = 0;
+        self.columns.retain(|_| keep(&mut i));
+        for row in &mut self.rows {
+            let mut i = 0;
+            row.values.retain(|_| keep(&mut i));
+        }
+    }
+
+    /// The folded value of a row in the column `id`.
+    pub(crate) fn get(&self, row: &MatrixRow, id: &str) -> Option<Folded> {
+        let column = self.columns.iter().position(|c| c.id == id)?;
+        let values = &row.values[column];
+        Some(Folded {
+            median: median(values)?,
+            low: values.iter().copied().fold(f64::INFINITY, f64::min),
+            high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            seeds: values.len(),
+        })
+    }
+
+    /// The table, best values marked among the variants that ran to the end.
+    pub(crate) fn table(&self) -> Table {
+        let mut columns = vec![Column::text("variant", "variant")];
+        columns.extend(self.columns.iter().cloned());
+        let mut table = Table::new(
+            "matrix",
+            "Variants as rows, key figures as columns. * marks the best of a column.",
+            columns,
+        );
+        for row in &self.rows {
+            let name = if row.finished { row.variant.clone() } else { format!("{} (unfinished)", row.variant) };
+            let mut cells = vec![Cell::text(name)];
+            cells.extend(self.columns.iter().map(|column| match self.get(row, &column.id) {
+                Some(f) => Cell { range: (f.seeds > 1).then_some((f.low, f.high)), ..Cell::number(f.median) },
+                None => Cell::number(None),
+            }));
+            table.push(cells);
+        }
+        if self.rows.iter().any(|r| r.values.iter().any(|v| v.len() > 1)) {
+            table.caption.push_str(" With several seeds: the median, and smallest to largest in brackets.");
+        }
+        table.mark_best(|r| self.rows[r].finished);
+        table
+    }
+}

@@ -1,0 +1,236 @@
+//! Fairness between clients: finish times and Jain's index.
+//!
+//! A client is all foreground tasks that carry the same client name; where no task carries one, each foreground task that
+//! moved bytes is a client of its own. A client finishes when its last task ends (s from the start of the trace).
+//! `last_over_first`: latest finish over earliest finish (ratio). `jain`: Jain's index ([`crate::stats::jain`]) over the
+//! clients' rates, bytes moved per second between a client's start and its finish; over 1/seconds if no bytes moved.
+
+use super::{Context, Metric};
+use crate::cell::{CellData, Task, mib, seconds};
+use crate::error::Result;
+use crate::model::{
+    Better, Block, Cell, Column, Definition, DotPoint, DotRow, Dots, Origin, Section, Table, Unit,
+};
+use crate::recorded::Recorded;
+use crate::stats::jain;
+use indexmap::IndexMap;
+
+/// Clients that get a row each in the table of finish times; more are summed up in words.
+const ROWS_PER_CELL: usize = 40;
+
+pub(crate) struct Clients;
+
+struct Client {
+    name: String,
+    start_ns: i64,
+    end_ns: Option<i64>,
+    recorded_end_ns: Option<i64>,
+    bytes: i64,
+}
+
+impl Client {
+    fn rate(&self, by_bytes: bool) -> Option<f64> {
+        let busy = seconds(self.end_ns? - self.start_ns);
+        (busy > 0.0).then(|| if by_bytes { self.bytes as f64 / busy } else { 1.0 / busy })
+    }
+}
+
+pub(crate) struct Facts {
+    clients: Vec<Client>,
+}
+
+impl Facts {
+    fn ends_s(&self) -> Option<(f64, f64)> {
+        let ends: Option<Vec<i64>> = self.clients.iter().map(|c| c.end_ns).collect();
+        let ends = ends?;
+        Some((seconds(*ends.iter().min()?), seconds(*ends.iter().max()?)))
+    }
+
+    fn last_over_first(&self) -> Option<f64> {
+        self.ends_s().filter(|(first, _)| *first > 0.0).map(|(first, last)| last / first)
+    }
+
+    fn jain(&self) -> Option<f64> {
+        let by_bytes = self.clients.iter().any(|c| c.bytes > 0);
+        let rates: Option<Vec<f64>> = self.clients.iter().map(|c| c.rate(by_bytes)).collect();
+        jain(&rates?)
+    }
+
+    /// Fairness needs somebody to be unfair to.
+    fn several(&self) -> bool {
+        self.clients.len() > 1
+    }
+}
+
+fn clients_of(cell: &CellData, recorded: &Recorded) -> Vec<Client> {
+    let named = cell.foreground().any(|t| t.client.is_some());
+    let moved = cell.foreground().any(|t| t.bytes_read + t.bytes_written > 0);
+    let counts = |t: &&Task| if named { t.client.is_some() } else { !moved || t.bytes_read + t.bytes_written > 0 };
+    let mut clients: IndexMap<String, Client> = IndexMap::new();
+    for task in cell.foreground().filter(counts) {
+        let name = task.client.clone().unwrap_or_else(|| format!("{} ({})", task.name, task.tid));
+        let recorded_end_ns = recorded.end_ns(task.tid);
+        let bytes = task.bytes_read.saturating_add(task.bytes_written);
+        match clients.get_mut(&name) {
+            None => {
+                let client =
+                    Client { name: name.clone(), start_ns: task.start_ns, end_ns: task.end_ns, recorded_end_ns, bytes };
+                clients.insert(name, client);
+            }
+            Some(client) => {
+                client.start_ns = client.start_ns.min(task.start_ns);
+                client.end_ns = client.end_ns.zip(task.end_ns).map(|(a, b)| a.max(b));
+                client.recorded_end_ns = client.recorded_end_ns.max(recorded_end_ns);
+                client.bytes = client.bytes.saturating_add(bytes);
+            }
+        }
+    }
+    clients.into_values().collect()
+}
+
+impl Metric for Clients {
+    type Facts = Facts;
+
+    fn measure(&self, cell: &CellData, recorded: &Recorded) -> Result<Facts> {
+        Ok(Facts { clients: clients_of(cell, recorded) })
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            Column::number("first_finish_s", "first finish", Unit::Seconds, 2),
+            Column::number("last_finish_s", "last finish", Unit::Seconds, 2).better(Better::Lower),
+            Column::number("last_over_first", "last/first", Unit::Count, 2).better(Better::Lower),
+            Column::number("jain", "Jain index", Unit::Count, 3).better(Better::Higher),
+        ]
+    }
+
+    fn values(&self, facts: &Facts) -> Vec<Option<f64>> {
+        if !facts.several() {
+            return vec![None; 4];
+        }
+        let ends = facts.ends_s();
+        vec![ends.map(|e| e.0), ends.map(|e| e.1), facts.last_over_first(), facts.jain()]
+    }
+
+    fn section(&self, context: &Context<'_>, facts: &[Facts]) -> Option<Section> {
+        if !facts.iter().any(Facts::several) {
+            return None;
+        }
+        Some(Section {
+            id: "clients".to_string(),
+            title: "Clients: who finished when".to_string(),
+            lead: "Clients with the same work should finish at about the same time. A wide gap between the first and the last means that some were served at the expense of others.".to_string(),
+            blocks: vec![
+                Block::Dots(finish_chart(context, facts)),
+                Block::Table(fairness_table(context, facts)),
+                Block::Table(finish_table(context, facts)),
+            ],
+            definitions: vec![
+                Definition::new("last/first", "latest finish divided by earliest finish; 1 is even"),
+                Definition::new("Jain index", "(sum of rates)² / (n × sum of squared rates), where a client's rate is the bytes it moved per second from its start to its finish; 1 is even, 1/n is one client taking all (Jain, Chiu, Hawe, 1984)"),
+            ],
+        })
+    }
+}
+
+fn fairness_table(context: &Context<'_>, facts: &[Facts]) -> Table {
+    let mut table = Table::new(
+        "fairness",
+        "First and last client to finish.",
+        vec![
+            Column::text("variant", "variant"),
+            Column::number("clients", "clients", Unit::Count, 0),
+            Column::number("first_finish_s", "first finish", Unit::Seconds, 2),
+            Column::number("last_finish_s", "last finish", Unit::Seconds, 2).better(Better::Lower),
+            Column::number("last_over_first", "last/first", Unit::Count, 2).better(Better::Lower),
+            Column::number("jain", "Jain index", Unit::Count, 3).better(Better::Higher),
+            Column::number("unfinished", "unfinished", Unit::Count, 0),
+        ],
+    );
+    for (label, f) in context.labelled(facts) {
+        let ends = f.ends_s();
+        table.push(vec![
+            Cell::text(label),
+            Cell::count(f.clients.len() as i64),
+            Cell::number(ends.map(|e| e.0)),
+            Cell::number(ends.map(|e| e.1)),
+            Cell::number(f.last_over_first()),
+            Cell::number(f.jain()),
+            Cell::count(f.clients.iter().filter(|c| c.end_ns.is_none()).count() as i64),
+        ]);
+    }
+    table.mark_best(|i| context.finished(i));
+    if let Some((clients, first, last)) = recorded_ends(facts) {
+        let mut cells = vec![
+            Cell::text("(recorded)"),
+            Cell::count(clients),
+            Cell::number(seconds(first)),
+            Cell::number(seconds(last)),
+            Cell::number((first > 0).then(|| last as f64 / first as f64)),
+        ];
+        cells.resize_with(table.columns.len(), || Cell::number(None));
+        table.push(cells);
+    }
+    table
+}
+
+/// How many clients have a recorded end, and the first and last of them.
+fn recorded_ends(facts: &[Facts]) -> Option<(i64, i64, i64)> {
+    let ends: Vec<i64> = facts.first()?.clients.iter().filter_map(|c| c.recorded_end_ns).collect();
+    Some((ends.len() as i64, *ends.iter().min()?, *ends.iter().max()?))
+}
+
+fn finish_chart(context: &Context<'_>, facts: &[Facts]) -> Dots {
+    let point = |name: &str, ns: i64| DotPoint { label: name.to_string(), value: seconds(ns) };
+    let mut rows: Vec<DotRow> = Vec::new();
+    if let Some(f) = facts.first() {
+        let points: Vec<DotPoint> =
+            f.clients.iter().filter_map(|c| Some(point(&c.name, c.recorded_end_ns?))).collect();
+        if !points.is_empty() {
+            rows.push(DotRow { label: "(recorded)".to_string(), origin: Origin::Recorded, points });
+        }
+    }
+    rows.extend(context.labelled(facts).map(|(label, f)| DotRow {
+        label: label.to_string(),
+        origin: Origin::Simulated,
+        points: f.clients.iter().filter_map(|c| Some(point(&c.name, c.end_ns?))).collect(),
+    }));
+    Dots {
+        id: "client-finish".to_string(),
+        caption: "One dot a client, where it finished. The bar spans first to last: short and left is good.".to_string(),
+        axis: "finish".to_string(),
+        unit: Unit::Seconds,
+        log: false,
+        rows,
+    }
+}
+
+fn finish_table(context: &Context<'_>, facts: &[Facts]) -> Table {
+    let mut caption = "When each client finished, in the order in which the clients appear in the trace.".to_string();
+    let longest = facts.iter().map(|f| f.clients.len()).max().unwrap_or(0);
+    if longest > ROWS_PER_CELL {
+        caption.push_str(&format!(" The first {ROWS_PER_CELL} of {longest} clients; the rest are in clients.parquet."));
+    }
+    let mut columns = vec![Column::text("client", "client"), Column::number("moved_mib", "moved", Unit::Mib, 1)];
+    let recorded = facts.iter().any(|f| f.clients.iter().any(|c| c.recorded_end_ns.is_some()));
+    if recorded {
+        columns.push(Column::number("recorded_s", "(recorded)", Unit::Seconds, 2));
+    }
+    columns.extend(
+        context.cells.iter().enumerate().map(|(i, c)| Column::number(&format!("cell{i}_s"), &c.label, Unit::Seconds, 2)),
+    );
+    let mut table = Table::new("client-finish-times", &caption, columns);
+    let Some(first) = facts.first() else { return table };
+    for client in first.clients.iter().take(ROWS_PER_CELL) {
+        let mut cells = vec![Cell::text(client.name.clone()), Cell::number(mib(client.bytes))];
+        if recorded {
+            cells.push(Cell::number(client.recorded_end_ns.map(seconds)));
+        }
+        cells.extend(facts.iter().map(|f| {
+            let same = f.clients.iter().find(|c| c.name == client.name);
+            Cell::number(same.and_then(|c| c.end_ns).map(seconds))
+        }));
+        table.push(cells);
+    }
+    table
+}

@@ -1,0 +1,130 @@
+//! The metrics: one file each, one line each in [`registry`].
+//!
+//! A metric measures one cell at a time, so that only its facts stay in memory, and then turns the facts of all cells
+//! of a trace into a section of the report and into columns of the matrix.
+
+mod blame;
+mod block_latency;
+mod call_latency;
+mod clients;
+mod elapsed;
+mod memory;
+mod recorded_calls;
+mod traffic;
+mod vmstat;
+
+use crate::cell::CellData;
+use crate::error::Result;
+use crate::model::{Column, Section};
+use crate::recorded::Recorded;
+
+/// All metrics, in the order of the report.
+pub(crate) fn registry() -> Vec<Box<dyn Collect>> {
+    vec![
+        collector(elapsed::Elapsed),
+        collector(clients::Clients),
+        collector(call_latency::CallLatency),
+        collector(block_latency::BlockLatency),
+        collector(blame::Blame),
+        collector(vmstat::Vmstat),
+        collector(traffic::Traffic),
+        collector(memory::Memory),
+        collector(recorded_calls::RecordedCalls),
+    ]
+}
+
+/// A figure, or a family of figures, and how it is shown.
+pub(crate) trait Metric {
+    /// What is kept of each cell.
+    type Facts;
+
+    /// Measures one cell.
+    ///
+    /// # Errors
+    /// What is wrong with a table of the cell.
+    fn measure(&self, cell: &CellData, recorded: &Recorded) -> Result<Self::Facts>;
+
+    /// The columns it adds to the matrix.
+    fn columns(&self) -> Vec<Column> {
+        Vec::new()
+    }
+
+    /// The values of one cell for [`Metric::columns`], in that order.
+    fn values(&self, _facts: &Self::Facts) -> Vec<Option<f64>> {
+        Vec::new()
+    }
+
+    /// The section over all cells of the trace; `None` if there is nothing to show.
+    fn section(&self, context: &Context<'_>, facts: &[Self::Facts]) -> Option<Section>;
+}
+
+/// What stays known of a cell after it was measured.
+#[derive(Clone, Debug)]
+pub(crate) struct CellHead {
+    /// Name in tables.
+    pub label: String,
+    /// Variant.
+    pub variant: String,
+    /// The run went on to the end of its foreground tasks.
+    pub finished: bool,
+}
+
+/// What all sections of a trace share.
+pub(crate) struct Context<'a> {
+    /// The cells, in the order of the facts.
+    pub cells: &'a [CellHead],
+    /// The recording.
+    pub recorded: &'a Recorded,
+}
+
+impl Context<'_> {
+    /// Facts with the label of their cell.
+    fn labelled<'f, F>(&'f self, facts: &'f [F]) -> impl Iterator<Item = (&'f str, &'f F)> {
+        self.cells.iter().map(|c| c.label.as_str()).zip(facts)
+    }
+
+    /// True if the cell of row `i` ran to its end: only then can it be best.
+    fn finished(&self, i: usize) -> bool {
+        self.cells.get(i).is_some_and(|c| c.finished)
+    }
+}
+
+/// A metric together with the facts measured so far; hides the facts' type.
+pub(crate) trait Collect {
+    /// See [`Metric::measure`].
+    fn measure(&mut self, cell: &CellData, recorded: &Recorded) -> Result<()>;
+    /// See [`Metric::columns`].
+    fn columns(&self) -> Vec<Column>;
+    /// See [`Metric::values`]; of the `i`-th measured cell.
+    fn values(&self, i: usize) -> Vec<Option<f64>>;
+    /// See [`Metric::section`].
+    fn section(&self, context: &Context<'_>) -> Option<Section>;
+}
+
+struct Collector<M: Metric> {
+    metric: M,
+    facts: Vec<M::Facts>,
+}
+
+fn collector<M: Metric + 'static>(metric: M) -> Box<dyn Collect> {
+    Box::new(Collector { metric, facts: Vec::new() })
+}
+
+impl<M: Metric> Collect for Collector<M> {
+    fn measure(&mut self, cell: &CellData, recorded: &Recorded) -> Result<()> {
+        self.facts.push(self.metric.measure(cell, recorded)?);
+        Ok(())
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        self.metric.columns()
+    }
+
+    fn values(&self, i: usize) -> Vec<Option<f64>> {
+        self.metric.values(&self.facts[i])
+    }
+
+    fn section(&self, context: &Context<'_>) -> Option<Section> {
+        self.metric.section(context, &self.facts)
+    }
+}

@@ -1,0 +1,139 @@
+//! The report: what renderers draw and what is written as JSON. It knows nothing of polars or of output formats.
+//!
+//! Every text in it may come from a trace or a file name and is untrusted; renderers escape all of them alike.
+
+mod chart;
+mod provenance;
+mod table;
+
+pub use chart::{BarRow, Bars, Category, DotPoint, DotRow, Dots, Origin, Panel, Series, Strips};
+pub use provenance::{CellProvenance, Provenance, TableProvenance};
+pub use table::{Better, Cell, Column, Row, Table, Unit, Value};
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the report's JSON shape; it rises when a reader of the old shape would go wrong.
+pub const SCHEMA: u32 = 1;
+
+/// A comparison report over the cells of a results directory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Always `kreplay-report`.
+    pub kind: String,
+    /// Heading.
+    pub title: String,
+    /// The question that the report answers, one sentence.
+    pub question: String,
+    /// The answer in words, most important first.
+    pub verdict: Vec<Finding>,
+    /// One part a trace.
+    pub traces: Vec<TraceReport>,
+    /// Where everything came from.
+    pub provenance: Provenance,
+}
+
+/// What was found for one trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TraceReport {
+    /// Trace id (first 16 hexadecimal digits).
+    pub id: String,
+    /// Name for people: the trace directory's last component.
+    pub name: String,
+    /// Variants as rows, key metrics as columns.
+    pub matrix: Table,
+    /// One section a metric, in the order of the registry.
+    pub sections: Vec<Section>,
+    /// Things a reader should know: failures, kills, unfinished runs.
+    pub findings: Vec<Finding>,
+}
+
+/// A part of the report about one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Section {
+    /// Stable id, usable as a file name and as an anchor: `[a-z0-9-]`.
+    pub id: String,
+    /// Heading.
+    pub title: String,
+    /// What is shown and how to read it, in plain words.
+    pub lead: String,
+    /// Tables and charts, in order.
+    pub blocks: Vec<Block>,
+    /// How the figures are defined.
+    pub definitions: Vec<Definition>,
+}
+
+/// How a figure is defined.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Definition {
+    /// The word.
+    pub term: String,
+    /// What it means here.
+    pub meaning: String,
+}
+
+impl Definition {
+    /// `term` means `meaning`.
+    pub fn new(term: &str, meaning: &str) -> Definition {
+        Definition { term: term.to_string(), meaning: meaning.to_string() }
+    }
+}
+
+/// Something that is drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "block", rename_all = "kebab-case")]
+pub enum Block {
+    /// Figures in rows and columns.
+    Table(Table),
+    /// Stacked horizontal bars.
+    Bars(Bars),
+    /// Points on one axis, a line for each row.
+    Dots(Dots),
+    /// Series over time, in small panels.
+    Strips(Strips),
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// The run did not do what it should; figures may mislead.
+    Problem,
+    /// Look at this before trusting a figure.
+    Warning,
+    /// Part of the answer.
+    Answer,
+    /// Worth knowing.
+    Note,
+}
+
+impl Level {
+    /// The word shown before a finding.
+    pub fn word(self) -> &'static str {
+        match self {
+            Level::Problem => "problem",
+            Level::Warning => "warning",
+            Level::Answer => "answer",
+            Level::Note => "note",
+        }
+    }
+}
+
+/// A statement in words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// How much it matters.
+    pub level: Level,
+    /// The statement, whole sentences.
+    pub text: String,
+    /// When it happened, seconds from the start of the trace, if at a moment.
+    pub time_s: Option<f64>,
+}
+
+impl Finding {
+    /// A statement without a moment.
+    pub fn new(level: Level, text: impl Into<String>) -> Finding {
+        Finding { level, text: text.into(), time_s: None }
+    }
+}

@@ -1,0 +1,213 @@
+//! The answer in words: who wins, by how much, whether that can be told apart, and what the time went to.
+
+use crate::compare::{Rule, earlier_or_later};
+use crate::matrix::{Folded, Matrix, MatrixRow};
+use crate::model::{Bars, Block, Finding, Level, Section};
+
+/// Variants named one by one in a sentence; more are counted.
+const NAMED: usize = 4;
+
+/// What the verdict is drawn from.
+pub(crate) struct Evidence<'a> {
+    /// Key figures.
+    pub matrix: &'a Matrix,
+    /// Sections of the trace.
+    pub sections: &'a [Section],
+    /// How long the recording took, seconds.
+    pub recorded_s: Option<f64>,
+    /// Variant to compare with, if one was asked for.
+    pub reference: Option<&'a str>,
+    /// Label of the first cell of a variant, as the bars name it.
+    pub label_of: &'a dyn Fn(&str) -> Option<String>,
+    /// When figures differ.
+    pub rule: Rule,
+}
+
+/// A finished variant with a figure.
+struct Standing<'a> {
+    row: &'a MatrixRow,
+    value: Folded,
+}
+
+impl Evidence<'_> {
+    /// The findings, most important first.
+    pub(crate) fn verdict(&self) -> Vec<Finding> {
+        let mut said = Vec::new();
+        let by_time = self.standings("elapsed_s", false);
+        said.extend(self.elapsed(&by_time));
+        said.extend(self.against_reference(&by_time));
+        said.extend(self.why(&by_time));
+        said.extend(self.fairness());
+        said.extend(self.slow_calls("read_p99_ms", "reads"));
+        said.extend(self.slow_calls("write_p99_ms", "writes"));
+        said.extend(self.recorded(&by_time));
+        said.into_iter().map(|text| Finding::new(Level::Answer, text)).collect()
+    }
+
+    /// Finished variants with a value in column `id`, best first.
+    fn standings(&self, id: &str, higher_is_better: bool) -> Vec<Standing<'_>> {
+        let mut standings: Vec<Standing<'_>> = self
+            .matrix
+            .rows
+            .iter()
+            .filter(|row| row.finished)
+            .filter_map(|row| Some(Standing { row, value: self.matrix.get(row, id)? }))
+            .collect();
+        standings.sort_by(|a, b| a.value.median.total_cmp(&b.value.median));
+        if higher_is_better {
+            standings.reverse();
+        }
+        standings
+    }
+
+    /// How many standings from the first on cannot be told apart from the first.
+    fn tied(&self, standings: &[Standing<'_>]) -> usize {
+        standings.iter().take_while(|s| !self.rule.differ(s.value, standings[0].value)).count()
+    }
+
+    fn elapsed(&self, by_time: &[Standing<'_>]) -> Option<String> {
+        let (best, worst) = (by_time.first()?, by_time.last()?);
+        if by_time.len() == 1 {
+            return Some(format!("{} would have taken {:.2} s.", best.row.variant, best.value.median));
+        }
+        let tied = self.tied(by_time);
+        if tied == by_time.len() {
+            return Some(format!(
+                "The variants are not distinguishable by elapsed time: all {} finish between {:.2} s and {:.2} s.",
+                by_time.len(),
+                best.value.median,
+                worst.value.median
+            ));
+        }
+        let slowest = format!(
+            "the slowest is {} with {:.2} s",
+            worst.row.variant, worst.value.median
+        );
+        if tied == 1 {
+            let second = &by_time[1];
+            let margin = earlier_or_later(best.value.median, second.value.median);
+            let rest = if by_time.len() > 2 { format!("; {slowest}") } else { String::new() };
+            Some(format!(
+                "{} finishes first, after {:.2} s: {margin} than {} ({:.2} s){rest}.",
+                best.row.variant, best.value.median, second.row.variant, second.value.median
+            ))
+        } else {
+            let first = names(by_time[..tied].iter().map(|s| format!("{} ({:.2} s)", s.row.variant, s.value.median)));
+            Some(format!(
+                "{first} finish first and are not distinguishable from each other; {slowest}, {} than {}.",
+                earlier_or_later(worst.value.median, best.value.median),
+                best.row.variant
+            ))
+        }
+    }
+
+    fn against_reference(&self, by_time: &[Standing<'_>]) -> Option<String> {
+        let name = self.reference?;
+        let reference = by_time.iter().find(|s| s.row.variant == name)?;
+        let others = by_time.iter().filter(|s| s.row.variant != name).map(|s| {
+            if self.rule.differ(s.value, reference.value) {
+                format!("{} finishes {}", s.row.variant, earlier_or_later(s.value.median, reference.value.median))
+            } else {
+                format!("{} is not distinguishable", s.row.variant)
+            }
+        });
+        let others: Vec<String> = others.collect();
+        (!others.is_empty()).then(|| format!("Against {name} ({:.2} s): {}.", reference.value.median, others.join("; ")))
+    }
+
+    /// Which part of the tasks' time differs most between the first and the last variant.
+    fn why(&self, by_time: &[Standing<'_>]) -> Option<String> {
+        let (best, worst) = (by_time.first()?, by_time.last()?);
+        if !self.rule.differ(best.value, worst.value) {
+            return None;
+        }
+        let bars = self.bars()?;
+        let row = |variant: &str| {
+            let label = (self.label_of)(variant)?;
+            bars.rows.iter().find(|r| r.label == label)
+        };
+        let (good, bad) = (row(&best.row.variant)?, row(&worst.row.variant)?);
+        let total: f64 = bad.values.iter().sum::<f64>() - good.values.iter().sum::<f64>();
+        let gap = |i: usize| bad.values[i] - good.values[i];
+        let largest = (0..bars.categories.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
+        if gap(largest) <= 0.0 || total <= 0.0 {
+            return None;
+        }
+        Some(format!(
+            "What {} loses most on is \"{}\": {:.2} s of its tasks' time against {:.2} s under {}, {:.0} % of the difference between the two (a sum over tasks that ran side by side; it shows where time went, not by itself the cause).",
+            worst.row.variant,
+            bars.categories[largest].label,
+            bad.values[largest],
+            good.values[largest],
+            best.row.variant,
+            gap(largest) / total * 100.0
+        ))
+    }
+
+    fn bars(&self) -> Option<&Bars> {
+        let blocks = self.sections.iter().find(|s| s.id == "blame")?.blocks.iter();
+        blocks.filter_map(|b| if let Block::Bars(bars) = b { Some(bars) } else { None }).next()
+    }
+
+    fn fairness(&self) -> Option<String> {
+        let even = self.standings("last_over_first", false);
+        let (best, worst) = (even.first()?, even.last()?);
+        let jain = |row: &MatrixRow| {
+            self.matrix.get(row, "jain").map_or(String::new(), |j| format!(", Jain index {:.3}", j.median))
+        };
+        if !self.rule.differ(best.value, worst.value) {
+            return Some(format!(
+                "The variants treat the clients alike: the last finishes {:.2} to {:.2} times as late as the first.",
+                best.value.median, worst.value.median
+            ));
+        }
+        Some(format!(
+            "{} treats the clients most evenly: the last finishes {:.2} times as late as the first{}; the least even is {} with {:.2}{}.",
+            best.row.variant,
+            best.value.median,
+            jain(best.row),
+            worst.row.variant,
+            worst.value.median,
+            jain(worst.row)
+        ))
+    }
+
+    fn slow_calls(&self, id: &str, what: &str) -> Option<String> {
+        let standings = self.standings(id, false);
+        let (best, worst) = (standings.first()?, standings.last()?);
+        if standings.len() < 2 || !self.rule.differ(best.value, worst.value) {
+            return None;
+        }
+        Some(format!(
+            "Slow {what} are shortest under {}: 99 % take at most {:.2} ms, against {:.2} ms under {}.",
+            best.row.variant, best.value.median, worst.value.median, worst.row.variant
+        ))
+    }
+
+    fn recorded(&self, by_time: &[Standing<'_>]) -> Option<String> {
+        let recorded = self.recorded_s.filter(|r| *r > 0.0)?;
+        let gap = |s: &Standing<'_>| (s.value.median - recorded).abs();
+        let closest = by_time.iter().min_by(|a, b| gap(a).total_cmp(&gap(b)))?;
+        Some(format!(
+            "The recording itself took {recorded:.2} s; {} comes closest with {:.2} s ({}). Only the variant that stands for the recorded machine has to agree with it.",
+            closest.row.variant,
+            closest.value.median,
+            earlier_or_later(closest.value.median, recorded)
+        ))
+    }
+}
+
+/// A list for a sentence: `a, b and c`, or `a, b, c and 5 more`.
+pub(crate) fn names(items: impl Iterator<Item = String>) -> String {
+    let mut items: Vec<String> = items.collect();
+    if items.len() > NAMED {
+        let more = items.len() - (NAMED - 1);
+        items.truncate(NAMED - 1);
+        items.push(format!("{more} more"));
+    }
+    match items.pop() {
+        None => String::new(),
+        Some(last) if items.is_empty() => last,
+        Some(last) => format!("{} and {last}", items.join(", ")),
+    }
+}

@@ -1,0 +1,122 @@
+//! The whole way from result tables to the report model.
+
+use kreplay_analysis::fixture::{Spec, Written, write_results};
+use kreplay_analysis::model::{Block, Level, Value};
+use kreplay_analysis::{Error, Options, analyse};
+use tempfile::TempDir;
+
+fn fixture(spec: &Spec) -> (TempDir, Written) {
+    let dir = tempfile::tempdir().unwrap();
+    let written = write_results(dir.path(), spec).unwrap();
+    (dir, written)
+}
+
+#[test]
+fn the_report_of_the_fixture() {
+    let (_dir, written) = fixture(&Spec::default());
+    let mut report = analyse(&written.out, &Options::default()).unwrap();
+    report.provenance.analysis_version = "0.0.0".to_string();
+    // Hashes of Parquet files change with the writer's version and say nothing here.
+    for table in report.provenance.cells.iter_mut().flat_map(|c| &mut c.tables) {
+        assert_eq!(table.blake3.len(), 64);
+        table.blake3 = "(hash)".to_string();
+    }
+    for block in report.traces.iter_mut().flat_map(|t| &mut t.sections).flat_map(|s| &mut s.blocks) {
+        if let Block::Strips(strips) = block {
+            strips.panels.truncate(1);
+            for series in strips.panels.iter_mut().flat_map(|p| &mut p.series) {
+                series.points.truncate(3);
+            }
+        }
+    }
+    insta::assert_json_snapshot!(report);
+}
+
+#[test]
+fn the_same_results_give_the_same_report() {
+    let (_dir, written) = fixture(&Spec { seeds: 2, ..Spec::default() });
+    let text = |path| serde_json::to_string(&analyse(path, &Options::default()).unwrap()).unwrap();
+    assert_eq!(text(&written.out), text(&written.out.join("results")));
+}
+
+#[test]
+fn the_report_survives_json() {
+    let (_dir, written) = fixture(&Spec { seeds: 2, lost_cells: true, ..Spec::default() });
+    let report = analyse(&written.out, &Options::default()).unwrap();
+    let text = serde_json::to_string(&report).unwrap();
+    let back: kreplay_analysis::model::Report = serde_json::from_str(&text).unwrap();
+    assert_eq!(serde_json::to_string(&back).unwrap(), text);
+}
+
+#[test]
+fn an_unfinished_run_is_never_best_and_is_named_first() {
+    let spec = Spec { variants: vec!["a".into(), "b".into()], last_unfinished: true, ..Spec::default() };
+    let (_dir, written) = fixture(&spec);
+    let report = analyse(&written.out, &Options::default()).unwrap();
+    let matrix = &report.traces[0].matrix;
+    assert_eq!(matrix.rows[1].cells[0].value, Value::Text("b (unfinished)".to_string()));
+    assert!(matrix.rows[1].cells.iter().all(|c| !c.best));
+    assert_eq!(report.verdict[0].level, Level::Problem);
+    assert!(report.traces[0].findings.iter().any(|f| f.text.contains("Killed process 104") && f.time_s == Some(25.0)));
+}
+
+#[test]
+fn overlapping_seeds_are_not_distinguishable() {
+    // Seeds move the time by 1 % each, variants by 20 %: ranges of 25 seeds overlap, of 3 do not.
+    let verdict = |seeds| {
+        let variants = vec!["a".to_string(), "b".to_string()];
+        let (_dir, written) = fixture(&Spec { seeds, variants, seconds: 10, ..Spec::default() });
+        analyse(&written.out, &Options::default()).unwrap().verdict[0].text.clone()
+    };
+    assert!(verdict(25).contains("not distinguishable"), "{}", verdict(25));
+    assert!(verdict(3).contains("a finishes first"), "{}", verdict(3));
+}
+
+#[test]
+fn a_reference_is_compared_with_in_words() {
+    let (_dir, written) = fixture(&Spec::default());
+    let options = Options { reference: Some("linux-2.4.16-noop".to_string()), ..Options::default() };
+    let report = analyse(&written.out, &options).unwrap();
+    let said = report.verdict.iter().find(|f| f.text.starts_with("Against linux-2.4.16-noop (48.00 s)")).unwrap();
+    assert!(said.text.contains("linux-2.4.16 finishes 16.7 % earlier"), "{}", said.text);
+    let options = Options { reference: Some("linux-9".to_string()), ..Options::default() };
+    assert!(matches!(analyse(&written.out, &options), Err(Error::NoReference { .. })));
+}
+
+#[test]
+fn lost_cells_are_reported() {
+    let (_dir, written) = fixture(&Spec { lost_cells: true, ..Spec::default() });
+    let report = analyse(&written.out, &Options::default()).unwrap();
+    assert!(report.verdict[0].text.contains("linux-2.4.17 with seed 1 is not in this comparison, it failed"));
+    assert_eq!(report.provenance.cells.len(), 5);
+}
+
+#[test]
+fn a_trace_directory_that_moved_is_no_error() {
+    let (dir, written) = fixture(&Spec::default());
+    std::fs::rename(&written.trace, dir.path().join("elsewhere")).unwrap();
+    let report = analyse(&written.out, &Options::default()).unwrap();
+    assert!(report.traces[0].findings.iter().any(|f| f.text.contains("trace directory is not where")));
+    let options = Options { trace_dir: Some(dir.path().join("elsewhere")), ..Options::default() };
+    let report = analyse(&written.out, &options).unwrap();
+    assert!(report.traces[0].findings.is_empty(), "{:?}", report.traces[0].findings);
+}
+
+#[test]
+fn every_figure_of_the_clients_follows_from_the_fixture() {
+    // The slow path: one variant, two clients; the fixture lets client 1 end at 40 - 40 * 1/2 * 1/6 s.
+    let spec = Spec { variants: vec!["a".into()], clients: vec!["x".into(), "y".into()], ..Spec::default() };
+    let (_dir, written) = fixture(&spec);
+    let report = analyse(&written.out, &Options::default()).unwrap();
+    let row = &report.traces[0].matrix.rows[0];
+    let value = |id: &str| {
+        let column = report.traces[0].matrix.columns.iter().position(|c| c.id == id).unwrap();
+        row.cells[column].as_number().unwrap()
+    };
+    let (first, last) = (40.0 - 20.0 / 6.0, 40.0);
+    assert!((value("first_finish_s") - first).abs() < 1e-6);
+    assert!((value("last_over_first") - last / first).abs() < 1e-6);
+    let (a, b) = (1.0 / first, 1.0 / last);
+    assert!((value("jain") - (a + b) * (a + b) / (2.0 * (a * a + b * b))).abs() < 1e-6);
+    assert!((value("throughput_mib_s") - 240.0 / 40.0).abs() < 1e-9);
+}
