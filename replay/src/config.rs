@@ -273,7 +273,7 @@ mod size_kib {
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(kib: &u64, s: S) -> Result<S::Ok, S::Error> {
-        if kib % 1024 == 0 {
+        if kib.is_multiple_of(1024) {
             s.serialize_str(&format!("{}MiB", kib / 1024))
         } else {
             s.serialize_str(&format!("{kib}KiB"))

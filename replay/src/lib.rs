@@ -5,6 +5,7 @@
 
 pub mod block;
 pub mod config;
+pub mod matrix;
 pub mod program;
 pub mod results;
 pub mod variant;

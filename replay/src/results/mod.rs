@@ -1,12 +1,24 @@
 //! Results of a simulation: the rows it produces, where they go, and how they become files.
 //!
-//! The engine knows [`ResultSink`] only. [`MemorySink`] keeps everything (tests, `prove`).
+//! The engine knows [`ResultSink`] only. [`MemorySink`] keeps everything (tests, `prove`), [`CellWriter`] writes the
+//! Parquet tables of docs/RESULTS.md with bounded memory.
 
+mod cell;
+mod error;
 mod memory;
 pub mod rows;
+mod table_file;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod writer;
 
+pub use cell::{CELL_FILE, CellHeader, CellInfo, SCHEMA};
+pub use error::ResultError;
 pub use memory::MemorySink;
 pub use rows::{Blame, CallOp, CallRow, Cause, ClientRow, Counters, EventKind, EventRow, MarkRow, SampleRow};
+pub use table_file::TableInfo;
+pub use writer::{CellWriter, TEMP_PREFIX};
 
 use crate::block::IoRecord;
 

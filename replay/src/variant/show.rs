@@ -4,8 +4,9 @@ use super::resolve::{Choice, Variant};
 use std::fmt::Write as _;
 
 impl Variant {
-    /// The resolved variant as a TOML file, each key with a comment that says who set it and how that is known.
-    pub fn to_toml(&self) -> String {
+    /// The variant as TOML, each key with a comment that says who set it and how that is known: `resolved` with every
+    /// key, else with those that its own file and its changes set.
+    pub fn to_toml(&self, resolved: bool) -> String {
         let mut text = format!("# {}\n", self.name);
         let _ = writeln!(text, "# {}", self.about);
         let _ = writeln!(text, "# layers: {}", self.layers.join(" <- "));
@@ -13,7 +14,9 @@ impl Variant {
             let _ = writeln!(text, "# checked against: {checked}");
         }
         let mut section = "";
-        for choice in &self.choices {
+        let top = self.name.split('+').next().unwrap_or(&self.name);
+        let own = |c: &&Choice| c.line.is_none() || c.from == top || self.changes.contains(&c.from);
+        for choice in self.choices.iter().filter(|c| resolved || own(c)) {
             let (own_section, key) = choice.key.split_once('.').unwrap_or(("", &choice.key));
             if own_section != section {
                 section = own_section;
@@ -99,7 +102,7 @@ mod tests {
     #[test]
     fn the_text_is_a_variant_file_with_the_same_configuration() {
         let variant = one("linux-2.4.16");
-        let text = format!("name = \"copy\"\n{}", variant.to_toml());
+        let text = format!("name = \"copy\"\n{}", variant.to_toml(true));
         let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
         std::fs::write(file.path(), text).unwrap();
         let copy = one(file.path().to_str().unwrap());

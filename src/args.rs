@@ -1,0 +1,240 @@
+//! The command line's grammar.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Variants of a run that names none: they differ in the memory management and in the elevator.
+pub(crate) const DEFAULT_VARIANTS: [&str; 3] = ["linux-2.4.16", "linux-2.4.16-noop", "linux-2.4.17"];
+
+/// What would this recorded load have done under another kernel, memory size or I/O scheduler?
+#[derive(Debug, Parser)]
+#[command(name = "kreplay", version, max_term_width = 100, after_help = AFTER_HELP)]
+pub(crate) struct Cli {
+    /// Facts as JSON on standard output (errors as well)
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say nothing but errors on standard error
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// How to show progress
+    #[arg(long, global = true, value_enum, default_value_t = ProgressMode::Auto, value_name = "HOW")]
+    pub(crate) progress: ProgressMode,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done; 1 a bug; 2 usage; 3 input unreadable; 4 done, but input was skipped; 5 a proof did not hold;
+6 some cells failed; 7 output not writable; 130 interrupted (run the same command again to go on).";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressMode {
+    /// Bars on a terminal, else a line every ten seconds
+    Auto,
+    /// Bars
+    Bar,
+    /// A line every ten seconds
+    Plain,
+    /// Nothing
+    None,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Logs in, comparison report out: ingest, replay under each variant, analyse, report
+    Run(RunArgs),
+    /// Read logs into a trace directory
+    Ingest(IngestArgs),
+    /// What a trace holds: sources, counts, time span, machine, problems
+    Inspect(InspectArgs),
+    /// Simulate traces under variants
+    Replay(ReplayArgs),
+    /// Report on results
+    Report(ReportArgs),
+    /// Kernel variants: list, show, diff
+    Variants(VariantsArgs),
+    /// Log formats that are understood
+    Formats,
+    /// Hold the models against recordings of real kernels
+    Prove(ProveArgs),
+    /// Generate the trace of a workload
+    Synth(SynthArgs),
+    /// Completion script for a shell, on standard output
+    Completions {
+        /// Shell
+        shell: clap_complete::Shell,
+    },
+    /// Manual pages, into a folder
+    Man {
+        /// Folder
+        dir: PathBuf,
+    },
+}
+
+/// How logs are read.
+#[derive(Debug, Args)]
+pub(crate) struct ReadArgs {
+    /// Format of all logs, instead of looking at each
+    #[arg(short, long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Fail (exit 3) where input would be skipped (exit 4)
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// Which simulations.
+#[derive(Debug, Args)]
+pub(crate) struct MatrixArgs {
+    /// Variant: name, glob or .toml file, with +PROFILE and +KEY=VALUE changes; repeatable
+    /// [default: linux-2.4.16, linux-2.4.16-noop, linux-2.4.17]
+    #[arg(short, long = "variant", value_name = "VARIANT")]
+    pub(crate) variants: Vec<String>,
+    /// Put a profile (machine, disk) on top of every variant; repeatable
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) with: Vec<String>,
+    /// Sweep: every variant with each of the values, e.g. machine.ram=64MiB,128MiB; repeatable
+    #[arg(long = "set", value_name = "KEY=A,B")]
+    pub(crate) sets: Vec<String>,
+    /// Further variant file that names may refer to; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) variant_file: Vec<PathBuf>,
+    /// Simulations of each variant, with different seeds
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: u64,
+    /// When calls are issued: closed (when the last returned, plus think time), recorded, scaled=X
+    #[arg(long, value_name = "HOW", default_value = "closed")]
+    pub(crate) pacing: String,
+    /// Simulations at a time [default: one a processor]
+    #[arg(short = 'j', long = "threads", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Folder with logs of one recording, or a trace directory; repeatable
+    #[arg(required = true, value_name = "DIR")]
+    pub(crate) inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) matrix: MatrixArgs,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// Variant to compare with
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) reference: Option<String>,
+    /// Output folder
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IngestArgs {
+    /// Logs, folders of logs, or - for standard input
+    #[arg(required = true, value_name = "LOG")]
+    pub(crate) inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// Replace a finished trace of that name
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Trace directory to write
+    #[arg(short, long, value_name = "TRACE")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// Trace directories
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Trace directories
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) matrix: MatrixArgs,
+    /// Output folder; results go to OUT/results
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Output folder of run or replay
+    #[arg(value_name = "OUT")]
+    pub(crate) results: PathBuf,
+    /// File to write, its kind by its ending (.html, .md, .json, .txt); repeatable [default: to the terminal]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Vec<PathBuf>,
+    /// Variant to compare with [default: the best]
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) reference: Option<String>,
+    /// Where the trace directory is now, if it has moved
+    #[arg(long, value_name = "DIR")]
+    pub(crate) trace: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VariantsArgs {
+    /// Further variant file that names may refer to; repeatable
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) variant_file: Vec<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: VariantsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum VariantsCommand {
+    /// All variants and profiles
+    List,
+    /// What a variant sets, with origin and evidence of each key
+    Show {
+        /// Variant
+        variant: String,
+        /// Every key, also those of the variants it extends, as a file that can be copied
+        #[arg(long)]
+        resolved: bool,
+    },
+    /// Keys in which two variants differ
+    Diff {
+        /// First
+        a: String,
+        /// Second
+        b: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProveArgs {
+    /// What to prove [possible values: see `kreplay prove list`]
+    pub(crate) kind: String,
+    /// Folder with the recordings
+    pub(crate) dir: Option<PathBuf>,
+    /// Only runs whose name matches this glob; repeatable
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) only: Vec<String>,
+    /// Simulations at a time [default: one a processor]
+    #[arg(short = 'j', long = "threads", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SynthArgs {
+    /// Load to generate
+    #[arg(required_unless_present = "list")]
+    pub(crate) load: Option<String>,
+    /// Parameters of the load
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) params: Vec<String>,
+    /// All loads and their parameters
+    #[arg(long, conflicts_with_all = ["load", "output"])]
+    pub(crate) list: bool,
+    /// Replace a finished trace of that name
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Trace directory to write
+    #[arg(short, long, value_name = "TRACE", required_unless_present = "list")]
+    pub(crate) output: Option<PathBuf>,
+}

@@ -1,0 +1,32 @@
+//! Ctrl-C: once, finish what runs; twice, stop it; three times, go.
+
+use crate::exit::Exit;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Set by the first Ctrl-C (or SIGTERM): begin nothing new.
+pub(crate) static DRAIN: AtomicBool = AtomicBool::new(false);
+/// Set by the second: stop what runs.
+pub(crate) static ABORT: AtomicBool = AtomicBool::new(false);
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// Installs the handler. Without one (in a place that allows none) a signal ends the program at once, which leaves
+/// nothing half-written either.
+pub(crate) fn install() {
+    let installed = ctrlc::set_handler(|| match COUNT.fetch_add(1, Ordering::SeqCst) {
+        0 => {
+            DRAIN.store(true, Ordering::SeqCst);
+            eprintln!("\nfinishing what runs; press Ctrl-C again to stop it");
+        }
+        1 => ABORT.store(true, Ordering::SeqCst),
+        _ => std::process::exit(i32::from(Exit::Interrupted as u8)),
+    });
+    if let Err(e) = installed {
+        eprintln!("warning: Ctrl-C will end the program at once ({e})");
+    }
+}
+
+/// Was the program told to end?
+pub(crate) fn interrupted() -> bool {
+    DRAIN.load(Ordering::SeqCst)
+}

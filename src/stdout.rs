@@ -1,0 +1,19 @@
+//! Standard output: data only, and a reader that goes away is no error.
+
+use crate::error::{CliError, Result};
+use crate::exit::Exit;
+use std::io::{self, Write as _};
+
+/// Prints a text as it is.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other.map_err(|e| CliError::new(Exit::Output, format!("cannot write to standard output: {e}"))),
+    }
+}
+
+/// Prints a document as indented JSON.
+pub(crate) fn print_json(document: &serde_json::Value) -> Result<()> {
+    print(&format!("{document:#}\n"))
+}
