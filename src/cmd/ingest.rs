@@ -1,0 +1,51 @@
+//! `kreplay ingest`.
+
+use crate::args::{Cli, IngestArgs};
+use crate::error::Result;
+use crate::exit::Exit;
+use crate::pipeline::{Existing, Ingest, ingest};
+use crate::stdout;
+use std::fmt::Write as _;
+
+pub(crate) fn run(cli: &Cli, args: &IngestArgs) -> Result<Exit> {
+    let existing = if args.replace { Existing::Replace } else { Existing::Refuse };
+    let done = ingest(cli, &args.inputs, &args.read, &args.output, existing)?;
+    if cli.json {
+        stdout::print_json(&serde_json::json!({
+            "trace": done.path,
+            "trace_id": done.manifest.trace_id,
+            "counts": done.manifest.counts,
+            "sources": done.manifest.sources,
+            "skipped_files": done.report.iter().flat_map(|r| &r.skipped)
+                .map(|s| serde_json::json!({"path": s.path, "why": s.why})).collect::<Vec<_>>(),
+            "warnings": done.manifest.warnings,
+        }))?;
+    } else {
+        stdout::print(&summary(&done))?;
+    }
+    Ok(done.exit(args.read.strict))
+}
+
+/// What was read, for people.
+pub(crate) fn summary(done: &Ingest) -> String {
+    let mut text = String::new();
+    for source in &done.manifest.sources {
+        let rows: u64 = source.events.values().sum();
+        let rejected: u64 = source.rejects.values().sum();
+        let _ = writeln!(text, "{}: {}, {} lines, {rows} rows, {rejected} rejected", source.path, source.format, source.lines);
+        for (reason, count) in &source.rejects {
+            let _ = writeln!(text, "  rejected {count}: {reason}");
+        }
+        for note in &source.notes {
+            let _ = writeln!(text, "  note: {note}");
+        }
+    }
+    for skipped in done.report.iter().flat_map(|r| &r.skipped) {
+        let _ = writeln!(text, "not read: {}: {}", skipped.path.display(), skipped.why);
+    }
+    for warning in &done.manifest.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    let _ = writeln!(text, "trace {} in {}", &done.manifest.trace_id[..16], done.path.display());
+    text
+}

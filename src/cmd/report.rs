@@ -1,0 +1,20 @@
+//! `kreplay report`.
+
+use crate::args::{Cli, ReportArgs};
+use crate::error::Result;
+use crate::exit::Exit;
+use crate::pipeline::{analyse, to_file, to_terminal};
+use crate::stdout;
+
+pub(crate) fn run(cli: &Cli, args: &ReportArgs) -> Result<Exit> {
+    let report = analyse(&args.results, args.reference.as_deref(), args.trace.as_deref())?;
+    for path in &args.output {
+        to_file(&report, path)?;
+    }
+    if cli.json {
+        stdout::print_json(&serde_json::json!(report))?;
+    } else if args.output.is_empty() {
+        stdout::print(&to_terminal(&report))?;
+    }
+    Ok(Exit::Ok)
+}
