@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::input::Compression;
+
 /// Result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -105,6 +107,33 @@ pub enum Error {
         /// What differs.
         why: String,
     },
+    /// Compressed bytes that cannot be decoded: cut, damaged, or asking for more memory than is allowed.
+    #[error("{}: {compression} data cannot be decoded near byte {at_bytes}: {source}", path.display())]
+    Undecodable {
+        /// Input.
+        path: PathBuf,
+        /// Kind of compression.
+        compression: Compression,
+        /// Stored bytes read when it failed (a buffer may reach beyond the fault).
+        at_bytes: u64,
+        /// Cause.
+        #[source]
+        source: io::Error,
+    },
+    /// A limit on the size of an input was reached.
+    #[error("{}: {why}", path.display())]
+    InputLimit {
+        /// Input.
+        path: PathBuf,
+        /// Which limit.
+        why: String,
+    },
+    /// A compressed file inside a compressed file.
+    #[error("{} is compressed twice", path.display())]
+    NestedCompression {
+        /// Input.
+        path: PathBuf,
+    },
     /// Rows could not be turned into Parquet; points to a bug here, not to the input.
     #[error("cannot encode table {table}: {why}")]
     Encode {
@@ -163,6 +192,9 @@ impl Error {
             Self::NotATrace { .. } => "make one from logs with `kreplay ingest`",
             Self::NewerSchema { .. } => "use a newer kreplay, or ingest the logs again",
             Self::Damaged { .. } => "ingest the logs again",
+            Self::Undecodable { .. } => "what came before that place can be kept; get a whole copy of the file",
+            Self::InputLimit { .. } => "raise the limit if the file is what it should be",
+            Self::NestedCompression { .. } => "unpack it once by hand",
             Self::Param { .. } => "see `kreplay synth --list`",
             Self::Io { source, doing: Doing::Reading, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "check the path"

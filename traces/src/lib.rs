@@ -6,7 +6,9 @@
 
 pub mod error;
 pub mod event;
+pub mod input;
 pub mod publish;
 pub mod schema;
 pub mod store;
+pub mod synth;
 pub mod units;
