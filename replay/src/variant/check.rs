@@ -1,5 +1,7 @@
 //! Ranges that the types of [`crate::config`] cannot say.
 
+use super::error::nearest;
+use crate::block;
 use crate::config::{Config, DeviceConfig};
 
 type Wrong = (&'static str, String);
@@ -39,6 +41,15 @@ pub(super) fn ranges(c: &Config) -> Result<(), Wrong> {
     at_least("queue.batch-divisor", u64::from(c.queue.batch_divisor), 1)?;
     at_least("queue.max-sectors", u64::from(c.queue.max_sectors), 8)?;
     at_least("queue.max-segments", u64::from(c.queue.max_segments), 1)?;
+    let elevators = || block::policies().iter().map(|p| p.name);
+    let name = c.elevator.policy.as_str();
+    if !elevators().any(|p| p == name) {
+        let hint = nearest(name, elevators()).map_or_else(
+            || format!("the elevators are {}", elevators().collect::<Vec<_>>().join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        return Err(("elevator.policy", format!("there is no elevator \"{name}\"; {hint}")));
+    }
     match &c.device {
         DeviceConfig::Rotating { stroke_bytes, rate_bytes_s, queue_depth, .. } => {
             at_least("device.stroke-bytes", *stroke_bytes, 1)?;

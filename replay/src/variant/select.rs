@@ -220,6 +220,7 @@ mod tests {
         insta::assert_snapshot!(fail(&["linux-2.4.16"], &[], &["machine.ram=1MiB"]));
         insta::assert_snapshot!(fail(&["linux-2.4.16"], &[], &["device.model=null"]));
         insta::assert_snapshot!(fail(&["no/such/file.toml"], &[], &[]));
+        insta::assert_snapshot!(fail(&["linux-2.4.16"], &[], &["elevator.policy=linus-2.3"]));
     }
 
     #[test]
