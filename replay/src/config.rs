@@ -53,6 +53,8 @@ pub struct MachineConfig {
     pub copy_page_ns: u64,
     /// CPU time of a page fault, without I/O, ns.
     pub fault_ns: u64,
+    /// CPU time of a touch through a mapping that does not fault, ns.
+    pub touch_ns: u64,
     /// CPU time to look at one page in reclaim, ns.
     pub scan_page_ns: u64,
     /// CPU time to build and queue one block I/O, ns.
