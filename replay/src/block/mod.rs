@@ -3,6 +3,21 @@
 //! The simulator knows [`BlockLayer`] only: it submits bios, waits where no request is free, and is told when each
 //! started request will be done. Nothing here blocks or knows tasks beyond an opaque [`Waiter`].
 
+mod device;
+mod elevator;
+mod error;
+mod layer;
+mod list;
+mod queue;
+mod request;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+pub use elevator::{PolicyInfo, policies};
+pub use error::ConfigError;
+pub use layer::BlockLayer;
+
 use kreplay_traces::units::{Nanos, Sectors};
 
 /// Direction of a transfer.
@@ -12,6 +27,16 @@ pub enum Dir {
     Read,
     /// To the device.
     Write,
+}
+
+impl Dir {
+    /// 0 for reads, 1 for writes: index into pairs.
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Dir::Read => 0,
+            Dir::Write => 1,
+        }
+    }
 }
 
 /// What a bio carries, for the result tables.

@@ -1,0 +1,78 @@
+//! Requests per second through queue, elevator and device, one core.
+//!
+//! `cargo bench -p kreplay-replay --bench block`. The null device with noop measures the queue alone; the rotating
+//! device is kept 128 requests deep, which is where an elevator that scans its list pays.
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use kreplay_replay::block::{Bio, BioKind, BlockLayer, Dir, Submit};
+use kreplay_replay::config::{Config, DeviceConfig};
+use kreplay_replay::program::DeviceInfo;
+use kreplay_traces::units::{Nanos, Sectors};
+
+const REQUESTS: u64 = 100_000;
+
+fn main() {
+    divan::main();
+}
+
+fn config(policy: &str, slots: u32) -> Config {
+    let mut c: Config = toml::from_str(include_str!("../tests/fixtures/block/variant.toml")).expect("fixture");
+    c.elevator.policy = policy.to_owned();
+    c.queue.slots = slots;
+    c
+}
+
+fn layer(config: &Config) -> BlockLayer {
+    let disk = DeviceInfo { name: "hda".to_owned(), sectors: Sectors(1 << 32), partitions: vec![Sectors(0)] };
+    BlockLayer::new(config, &[disk]).expect("config")
+}
+
+/// Scattered, so that hardly anything merges: a multiplicative walk over 2^32 sectors.
+fn bio(k: u64) -> Bio {
+    let sector = (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 36) * 16;
+    let dir = if k.is_multiple_of(2) { Dir::Read } else { Dir::Write };
+    Bio { dir, sector: Sectors(sector), nr: 8, partition: 0, kind: BioKind::Data, tag: k as u32, task: 0 }
+}
+
+/// Keeps `depth` requests queued until `REQUESTS` are done.
+fn run(layer: &mut BlockLayer, depth: usize) -> Nanos {
+    let (mut now, mut next, mut bios) = (Nanos::ZERO, 0, Vec::with_capacity(64));
+    let mut done = 0;
+    while done < REQUESTS {
+        while next < REQUESTS && layer.queue_len(0) < depth {
+            if layer.submit(0, bio(next), now) == Submit::Full {
+                break;
+            }
+            next += 1;
+        }
+        layer.unplug_all();
+        while let Some(s) = layer.start(now) {
+            now = s.done_at;
+            done += u64::from(layer.complete(s.dev, s.rq, now, &mut bios).bios);
+            if layer.queue_len(0) < depth && next < REQUESTS {
+                break;
+            }
+        }
+    }
+    now
+}
+
+#[divan::bench]
+fn noop_on_null(bencher: Bencher) {
+    let mut c = config("noop-2.4", 1024);
+    c.device = DeviceConfig::Null { queue_depth: 1 };
+    bencher
+        .counter(ItemsCount::new(REQUESTS))
+        .with_inputs(|| layer(&c))
+        .bench_local_refs(|layer| run(layer, 1));
+}
+
+#[divan::bench(args = ["linus-2.4", "noop-2.4"])]
+fn rotating_128_deep(bencher: Bencher, policy: &str) {
+    let c = config(policy, 1024);
+    bencher
+        .counter(ItemsCount::new(REQUESTS))
+        .with_inputs(|| layer(&c))
+        .bench_local_refs(|layer| run(layer, 128));
+}

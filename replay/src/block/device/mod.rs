@@ -1,0 +1,80 @@
+//! Devices: how long a request takes.
+
+mod null;
+mod rotating;
+
+use kreplay_traces::units::Nanos;
+
+use super::Dir;
+use super::error::ConfigError;
+use crate::config::DeviceConfig;
+
+/// A request as a device sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer {
+    pub(crate) dir: Dir,
+    /// First sector.
+    pub(crate) sector: u64,
+    /// Sectors.
+    pub(crate) nr: u32,
+}
+
+/// A device's state and timing.
+pub(crate) trait Device {
+    /// Accepts a request; when it will be done, and how long the device works on it.
+    fn serve(&mut self, now: Nanos, t: Transfer) -> Served;
+}
+
+/// Timing of an accepted request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Served {
+    /// When it is done.
+    pub(crate) done_at: Nanos,
+    /// Of that, service.
+    pub(crate) service: Nanos,
+}
+
+/// Every device.
+#[derive(Clone, Debug)]
+pub(crate) enum AnyDevice {
+    Rotating(rotating::Rotating),
+    Null(null::Null),
+}
+
+impl Device for AnyDevice {
+    #[inline]
+    fn serve(&mut self, now: Nanos, t: Transfer) -> Served {
+        match self {
+            Self::Rotating(d) => d.serve(now, t),
+            Self::Null(d) => d.serve(now, t),
+        }
+    }
+}
+
+/// A device and how the queue above may use it.
+#[derive(Clone, Debug)]
+pub(crate) struct Attached {
+    pub(crate) device: AnyDevice,
+    /// Requests it takes at a time.
+    pub(crate) queue_depth: u32,
+    /// All such devices share a channel.
+    pub(crate) shared_channel: bool,
+}
+
+/// Builds the device of a variant.
+pub(crate) fn build(config: &DeviceConfig) -> Result<Attached, ConfigError> {
+    let (device, queue_depth, shared_channel) = match *config {
+        DeviceConfig::Rotating { queue_depth, shared_channel, .. } => {
+            (AnyDevice::Rotating(rotating::Rotating::new(config)?), queue_depth, shared_channel)
+        }
+        DeviceConfig::Null { queue_depth } => (AnyDevice::Null(null::Null), queue_depth, false),
+    };
+    if queue_depth == 0 {
+        return Err(ConfigError::OutOfRange {
+            key: "device.queue-depth",
+            value: 0,
+            why: "a device takes at least 1 request at a time",
+        });
+    }
+    Ok(Attached { device, queue_depth, shared_channel })
+}

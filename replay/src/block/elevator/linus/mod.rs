@@ -1,0 +1,135 @@
+//! `elevator_linus` of Linux 2.4 (`drivers/block/elevator.c`, `ll_rw_blk.c`).
+//!
+//! One list, one-way sorting, and a patience per request that others use up. How it is used up changed: each scan is a
+//! file of its own. All share what follows a scan: the merge, the charge on those behind it, coalescing.
+
+mod scan_a;
+
+use super::super::list::List;
+use super::super::request::{NIL, Requests};
+use super::super::{Bio, Dir, RqId};
+use super::{Context, Elevator, End, Spot, Verdict};
+use crate::config::ElevatorConfig;
+
+/// What a scan found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// The bio can join this request.
+    Merge(RqId, End),
+    /// Insert behind this one; `NIL` = at the tail.
+    Hint(RqId),
+}
+
+/// The elevator of one queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Linus {
+    list: List,
+    /// Patience of a new request, per direction.
+    latency: [i32; 2],
+    refused_beside: bool,
+}
+
+impl Linus {
+    pub(crate) fn new(config: &ElevatorConfig) -> Self {
+        Self {
+            list: List::new(),
+            latency: [config.read_latency, config.write_latency].map(|l| i32::try_from(l).unwrap_or(i32::MAX)),
+            refused_beside: config.refused_beside,
+        }
+    }
+
+    fn merge(&mut self, rqs: &mut Requests, bio: &Bio, into: RqId, end: End, cx: &Context) -> Verdict {
+        if rqs[into].segments >= cx.max_segments {
+            return Verdict::Insert(match end {
+                _ if !self.refused_beside => Spot::Tail,
+                End::Back => Spot::After(into),
+                End::Front => Spot::Before(into),
+            });
+        }
+        self.list.charge_behind(rqs, into, i32::try_from(bio.nr).unwrap_or(i32::MAX));
+        match end {
+            End::Back => rqs.attach_back(into, *bio),
+            End::Front => rqs.attach_front(into, *bio),
+        }
+        let pair = self.list.neighbours(rqs, into, end, cx).filter(|&(a, b)| {
+            let patience = rqs[a].seq.min(rqs[b].seq);
+            let done = self.list.coalesce(rqs, a, b, cx);
+            if done {
+                rqs[a].seq = patience;
+            }
+            done
+        });
+        match pair {
+            Some((a, b)) => Verdict::Merged { into: a, end, absorbed: Some(b) },
+            None => Verdict::Merged { into, end, absorbed: None },
+        }
+    }
+}
+
+impl Elevator for Linus {
+    fn offer(&mut self, rqs: &mut Requests, bio: &Bio, cx: &Context) -> Verdict {
+        if self.list.is_empty() {
+            return Verdict::Insert(Spot::Tail);
+        }
+        match scan_a::scan(&self.list, rqs, bio, cx) {
+            Found::Merge(into, end) => self.merge(rqs, bio, into, end, cx),
+            Found::Hint(NIL) => Verdict::Insert(Spot::Tail),
+            Found::Hint(at) => Verdict::Insert(Spot::After(at)),
+        }
+    }
+
+    fn insert(&mut self, rqs: &mut Requests, rq: RqId, spot: Spot, _: &Context) -> bool {
+        rqs[rq].seq = self.latency[rqs[rq].dir.index()];
+        self.list.place(rqs, rq, spot)
+    }
+
+    fn dispatch(&mut self, rqs: &mut Requests, cx: &Context) -> Option<RqId> {
+        self.list.serve(rqs, cx)
+    }
+
+    fn complete(&mut self, rqs: &mut Requests, rq: RqId, cx: &Context) {
+        self.list.served(rqs, rq, cx);
+    }
+
+    fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    fn position(&self, rqs: &Requests, rq: RqId) -> Option<usize> {
+        self.list.position(rqs, rq)
+    }
+}
+
+/// What scans know of a bio.
+#[derive(Clone, Copy)]
+struct Key {
+    start: u64,
+    end: u64,
+    nr: u32,
+    partition: u16,
+    dir: Dir,
+}
+
+impl Key {
+    fn of(bio: &Bio) -> Self {
+        let start = bio.sector.get();
+        Self { start, end: start + u64::from(bio.nr), nr: bio.nr, partition: bio.partition, dir: bio.dir }
+    }
+}
+
+/// Whether a request at `start` may go between `r` and the one behind it: in order, or at a break of the order.
+#[inline]
+fn between(rqs: &Requests, r: RqId, start: u64) -> bool {
+    let a = &rqs[r];
+    if a.next == NIL {
+        return false;
+    }
+    let b = &rqs[a.next];
+    if a.partition != b.partition {
+        return start > a.sector;
+    }
+    if b.sector > a.sector {
+        return a.sector < start && start < b.sector;
+    }
+    start > a.sector || start < b.sector
+}

@@ -1,0 +1,236 @@
+//! I/O schedulers ("elevators"): where a bio goes among the queued requests, and which request the device gets next.
+//!
+//! One file a scheduler. A new one is a file with a type that implements [`Elevator`], an arm of [`AnyElevator`] and a
+//! line in [`REGISTRY`].
+
+mod linus;
+mod noop;
+
+use kreplay_traces::units::Nanos;
+
+use super::error::ConfigError;
+use super::list::List;
+use super::request::{NIL, Requests};
+use super::{Bio, RqId};
+use crate::config::Config;
+
+/// What an elevator may know of its queue when it is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    /// Now.
+    pub(crate) now: Nanos,
+    /// The driver leaves the request in service listed.
+    pub(crate) head_active: bool,
+    /// ... and works on it, so that nothing may be merged into it or go before it.
+    pub(crate) head_locked: bool,
+    /// Largest request, sectors.
+    pub(crate) max_sectors: u32,
+    /// Largest request, segments.
+    pub(crate) max_segments: u16,
+}
+
+/// Which end of a request a bio joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Back,
+    Front,
+}
+
+/// Where a new request goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spot {
+    /// Last.
+    Tail,
+    /// Behind this one.
+    After(RqId),
+    /// In front of this one.
+    Before(RqId),
+}
+
+/// What an elevator made of a bio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The bio is part of `into` now. `absorbed`, if any, has been merged into it too and is on no list any more.
+    Merged { into: RqId, end: End, absorbed: Option<RqId> },
+    /// It needs a request of its own.
+    Insert(Spot),
+}
+
+/// An I/O scheduler. It owns the order of the queued requests; slots, plugging and the device are the queue's matter.
+pub(crate) trait Elevator {
+    /// Merges a bio, or says where its request goes. Called again, with the same effects, after a sleep for a slot.
+    fn offer(&mut self, rqs: &mut Requests, bio: &Bio, cx: &Context) -> Verdict;
+    /// Lists a new request; true if it is the last now.
+    fn insert(&mut self, rqs: &mut Requests, rq: RqId, spot: Spot, cx: &Context) -> bool;
+    /// The next request for the device.
+    fn dispatch(&mut self, rqs: &mut Requests, cx: &Context) -> Option<RqId>;
+    /// The device is done with it.
+    fn complete(&mut self, rqs: &mut Requests, rq: RqId, cx: &Context);
+    /// Requests listed (with `head_active` the one in service among them).
+    fn len(&self) -> usize;
+    /// Place in the list, 0 = next; `None` where the scheduler keeps no single list or the request left it.
+    fn position(&self, rqs: &Requests, rq: RqId) -> Option<usize>;
+    /// When to ask again, if it holds requests back on purpose.
+    fn timer(&self) -> Option<Nanos> {
+        None
+    }
+}
+
+macro_rules! any_elevator {
+    ($($variant:ident($ty:ty)),+ $(,)?) => {
+        /// Every elevator. An enum, not a trait object: one predictable branch, and a queue stays `Clone`.
+        #[derive(Clone, Debug)]
+        pub(crate) enum AnyElevator {
+            $($variant($ty)),+
+        }
+
+        impl Elevator for AnyElevator {
+            #[inline]
+            fn offer(&mut self, rqs: &mut Requests, bio: &Bio, cx: &Context) -> Verdict {
+                match self { $(Self::$variant(e) => e.offer(rqs, bio, cx)),+ }
+            }
+            #[inline]
+            fn insert(&mut self, rqs: &mut Requests, rq: RqId, spot: Spot, cx: &Context) -> bool {
+                match self { $(Self::$variant(e) => e.insert(rqs, rq, spot, cx)),+ }
+            }
+            #[inline]
+            fn dispatch(&mut self, rqs: &mut Requests, cx: &Context) -> Option<RqId> {
+                match self { $(Self::$variant(e) => e.dispatch(rqs, cx)),+ }
+            }
+            #[inline]
+            fn complete(&mut self, rqs: &mut Requests, rq: RqId, cx: &Context) {
+                match self { $(Self::$variant(e) => e.complete(rqs, rq, cx)),+ }
+            }
+            #[inline]
+            fn len(&self) -> usize {
+                match self { $(Self::$variant(e) => e.len()),+ }
+            }
+            fn position(&self, rqs: &Requests, rq: RqId) -> Option<usize> {
+                match self { $(Self::$variant(e) => e.position(rqs, rq)),+ }
+            }
+            fn timer(&self) -> Option<Nanos> {
+                match self { $(Self::$variant(e) => e.timer()),+ }
+            }
+        }
+    };
+}
+
+any_elevator! {
+    Linus(linus::Linus),
+    Noop(noop::Noop),
+}
+
+/// A scheduler's row in the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyInfo {
+    /// Name for `elevator.policy`.
+    pub name: &'static str,
+    /// Kernels, and what sets it apart.
+    pub about: &'static str,
+    build: fn(&Config) -> AnyElevator,
+}
+
+/// All schedulers by name.
+static REGISTRY: &[PolicyInfo] = &[
+    PolicyInfo {
+        name: "linus-2.4",
+        about: "elevator_linus of 2.4.2 to 2.4.19: charged for what is looked at, latency in requests and sectors",
+        build: |c| AnyElevator::Linus(linus::Linus::new(&c.elevator)),
+    },
+    PolicyInfo {
+        name: "noop-2.4",
+        about: "elevator_noop of 2.4: merges, appends otherwise",
+        build: |_| AnyElevator::Noop(noop::Noop::new()),
+    },
+];
+
+/// All schedulers that `elevator.policy` can name.
+pub fn policies() -> &'static [PolicyInfo] {
+    REGISTRY
+}
+
+/// Builds the elevator that the variant names.
+pub(crate) fn build(config: &Config) -> Result<AnyElevator, ConfigError> {
+    let name = config.elevator.policy.as_str();
+    if let Some(info) = REGISTRY.iter().find(|p| p.name == name) {
+        return Ok((info.build)(config));
+    }
+    let near = REGISTRY
+        .iter()
+        .map(|p| (strsim::jaro_winkler(p.name, name), p.name))
+        .filter(|(score, _)| *score > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    Err(ConfigError::UnknownElevator {
+        name: name.to_owned(),
+        hint: near.map_or_else(String::new, |(_, n)| format!(" (did you mean \"{n}\"?)")),
+        known: REGISTRY.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// What every elevator does that keeps one list in service order (all of 0.01 to 2.4).
+impl List {
+    /// The request to serve: taken off, or with `head_active` left at the head and marked.
+    pub(crate) fn serve(&mut self, rqs: &mut Requests, cx: &Context) -> Option<RqId> {
+        let head = self.head;
+        if head == NIL || rqs[head].started {
+            return None;
+        }
+        if !cx.head_active {
+            self.remove(rqs, head);
+        }
+        Some(head)
+    }
+
+    /// Unlists a finished request that was left at the head.
+    pub(crate) fn served(&mut self, rqs: &mut Requests, rq: RqId, cx: &Context) {
+        if cx.head_active {
+            self.remove(rqs, rq);
+        }
+    }
+
+    /// Lists a request; true if it is the last now.
+    pub(crate) fn place(&mut self, rqs: &mut Requests, rq: RqId, spot: Spot) -> bool {
+        match spot {
+            Spot::Tail => self.push_back(rqs, rq),
+            Spot::After(at) => self.insert_after(rqs, at, rq),
+            Spot::Before(at) => self.insert_before(rqs, at, rq),
+        }
+        self.tail == rq
+    }
+
+    /// Place of a request, 0 = head.
+    pub(crate) fn position(&self, rqs: &Requests, rq: RqId) -> Option<usize> {
+        self.iter(rqs).position(|r| r == rq)
+    }
+
+    /// The first element that may be touched lies behind this one; `NIL` = all may.
+    #[inline]
+    pub(crate) fn fence(&self, cx: &Context) -> RqId {
+        if cx.head_locked { self.head } else { NIL }
+    }
+
+    /// Merges `b` into its predecessor `a` if they are adjacent on the disk and the limits allow it, unlisting `b`.
+    pub(crate) fn coalesce(&mut self, rqs: &mut Requests, a: RqId, b: RqId, cx: &Context) -> bool {
+        let (x, y) = (&rqs[a], &rqs[b]);
+        let fits = x.end() == y.sector
+            && x.dir == y.dir
+            && x.partition == y.partition
+            && x.nr + y.nr <= cx.max_sectors
+            && x.segments + y.segments <= cx.max_segments;
+        if fits {
+            self.remove(rqs, b);
+            rqs.absorb(a, b);
+        }
+        fits
+    }
+
+    /// After a merge at one end of `target`: the pair (survivor, swallowed) that lies there, if it may be touched.
+    pub(crate) fn neighbours(&self, rqs: &Requests, target: RqId, end: End, cx: &Context) -> Option<(RqId, RqId)> {
+        match end {
+            End::Back => Some(rqs[target].next).filter(|&n| n != NIL).map(|n| (target, n)),
+            End::Front => {
+                Some(rqs[target].prev).filter(|&p| p != NIL && p != self.fence(cx)).map(|p| (p, target))
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The facade: a queue, an elevator and a device per disk of the trace.
+
+use std::collections::VecDeque;
+
+use kreplay_traces::units::Nanos;
+
+use super::device::{self, AnyDevice, Device, Transfer};
+use super::elevator::{self, Elevator};
+use super::error::ConfigError;
+use super::queue::{Limits, Queue};
+use super::slots::{self, Slots};
+use super::{Bio, DevId, Dir, IoRecord, RqId, Started, Submit, Waiter};
+use crate::config::Config;
+use crate::program::DeviceInfo;
+
+/// One disk.
+#[derive(Clone, Debug)]
+struct Unit {
+    queue: Queue,
+    slots: Slots,
+    device: AnyDevice,
+    busy: Nanos,
+    /// When the device last began to work, and for how long: decides who gets a shared channel.
+    last_start: Nanos,
+    last_service: Nanos,
+}
+
+/// Every disk of a simulation, with the queues before them.
+///
+/// It keeps no clock and sleeps for nobody: each call says what time it is, [`BlockLayer::start`] says when a request
+/// will be done, and the caller calls [`BlockLayer::complete`] then. All answers are deterministic.
+#[derive(Clone, Debug)]
+pub struct BlockLayer {
+    units: Vec<Unit>,
+    wakes: VecDeque<Waiter>,
+    shared_channel: bool,
+    in_flight: usize,
+    plugged: usize,
+    /// The disk that used the shared channel last.
+    channel_user: usize,
+}
+
+impl BlockLayer {
+    /// A queue, an elevator and a device per entry of `devices`, all of the kinds that `config` names.
+    ///
+    /// # Errors
+    /// An unknown elevator, or a limit of zero.
+    pub fn new(config: &Config, devices: &[DeviceInfo]) -> Result<Self, ConfigError> {
+        let queue = &config.queue;
+        for (key, value) in [
+            ("queue.max-sectors", queue.max_sectors),
+            ("queue.max-segments", queue.max_segments),
+            ("queue.batch-divisor", queue.batch_divisor),
+        ] {
+            if value == 0 {
+                return Err(ConfigError::OutOfRange { key, value: 0, why: "must be at least 1" });
+            }
+        }
+        let slots = if queue.slots == 0 { slots::by_memory(config.machine.ram) } else { queue.slots };
+        if slots < 2 {
+            return Err(ConfigError::OutOfRange {
+                key: "queue.slots",
+                value: u64::from(slots),
+                why: "one slot per direction is the least that can work (0 = by memory size)",
+            });
+        }
+        let attached = device::build(&config.device)?;
+        let batch = (slots / queue.batch_divisor).max(1);
+        let limits = Limits {
+            max_sectors: queue.max_sectors,
+            max_segments: u16::try_from(queue.max_segments).unwrap_or(u16::MAX),
+            head_active: queue.head_active,
+            plugging: queue.plugging,
+            depth: attached.queue_depth,
+        };
+        let elevator = elevator::build(config)?;
+        let unit = Unit {
+            queue: Queue::new(elevator, limits, slots),
+            slots: Slots::new(queue.wake, slots, batch),
+            device: attached.device,
+            busy: Nanos::ZERO,
+            last_start: Nanos::ZERO,
+            last_service: Nanos::ZERO,
+        };
+        Ok(Self {
+            units: vec![unit; devices.len()],
+            wakes: VecDeque::new(),
+            shared_channel: attached.shared_channel,
+            in_flight: 0,
+            plugged: 0,
+            channel_user: 0,
+        })
+    }
+
+    /// Offers a bio. A queue that was empty and unplugged gets plugged, where the variant's kernel plugs.
+    pub fn submit(&mut self, dev: DevId, bio: Bio, now: Nanos) -> Submit {
+        let unit = &mut self.units[dev as usize];
+        let before = unit.queue.plugged();
+        let outcome = unit.queue.submit(&mut unit.slots, bio, now, &mut self.wakes);
+        self.plugged = self.plugged + usize::from(unit.queue.plugged()) - usize::from(before);
+        outcome
+    }
+
+    /// After [`Submit::Full`]: the caller goes to sleep for a slot. The queue is unplugged, the waiter listed.
+    pub fn wait_slot(&mut self, dev: DevId, dir: Dir, waiter: Waiter) {
+        let unit = &mut self.units[dev as usize];
+        self.plugged -= usize::from(unit.queue.plugged());
+        unit.queue.wait(&mut unit.slots, dir, waiter);
+    }
+
+    /// A waiter that [`BlockLayer::next_wake`] named tries again with its bio.
+    ///
+    /// With a slot in hand the elevator looks again from the start (and charges again); the bio may now merge, and the
+    /// slot goes back. [`Submit::Full`]: no slot, the waiter sleeps on and must not call [`BlockLayer::wait_slot`].
+    pub fn retry(&mut self, dev: DevId, bio: Bio, waiter: Waiter, now: Nanos) -> Submit {
+        let unit = &mut self.units[dev as usize];
+        let before = unit.queue.plugged();
+        let outcome = unit.queue.retry(&mut unit.slots, bio, waiter, now, &mut self.wakes);
+        self.plugged = self.plugged + usize::from(unit.queue.plugged()) - usize::from(before);
+        outcome
+    }
+
+    /// Unplugs every queue (2.4: runs `tq_disk`).
+    pub fn unplug_all(&mut self) {
+        if self.plugged > 0 {
+            for unit in &mut self.units {
+                unit.queue.unplug();
+            }
+            self.plugged = 0;
+        }
+    }
+
+    /// Whether [`BlockLayer::unplug_all`] would do anything.
+    #[inline]
+    pub fn any_plugged(&self) -> bool {
+        self.plugged > 0
+    }
+
+    /// Starts one request that a device can take now; to be called until it answers `None`.
+    pub fn start(&mut self, now: Nanos) -> Option<Started> {
+        if !self.shared_channel {
+            return (0..self.units.len()).find_map(|dev| self.start_on(dev, now));
+        }
+        // One channel: nothing starts while any of its disks works.
+        if self.in_flight > 0 {
+            return None;
+        }
+        // As 2.4's IDE layer chooses: who last began longest ago, with twice its last service time on top so that a
+        // disk with long requests waits for longer; on a tie the one that had the channel keeps it.
+        let n = self.units.len();
+        let mut order: Option<(Nanos, usize)> = None;
+        for k in 0..n {
+            let dev = (self.channel_user + k) % n;
+            let unit = &self.units[dev];
+            if unit.queue.plugged() || unit.queue.elevator.len() == 0 {
+                continue;
+            }
+            let due = unit.last_start + unit.last_service + unit.last_service;
+            if order.is_none_or(|(best, _)| due < best) {
+                order = Some((due, dev));
+            }
+        }
+        let (_, first) = order?;
+        self.start_on(first, now).or_else(|| (0..n).find_map(|dev| self.start_on(dev, now)))
+    }
+
+    fn start_on(&mut self, dev: usize, now: Nanos) -> Option<Started> {
+        let unit = &mut self.units[dev];
+        let rq = unit.queue.dispatch(now)?;
+        let r = &unit.queue.rqs[rq];
+        let served = unit.device.serve(now, Transfer { dir: r.dir, sector: r.sector, nr: r.nr });
+        unit.busy += served.service;
+        unit.last_start = now;
+        unit.last_service = served.service;
+        self.in_flight += 1;
+        self.channel_user = dev;
+        Some(Started { dev: dev as DevId, rq, done_at: served.done_at })
+    }
+
+    /// When an elevator holds requests back on purpose: the time at which to call [`BlockLayer::start`] again.
+    pub fn timer(&self) -> Option<Nanos> {
+        self.units.iter().filter_map(|u| u.queue.elevator.timer()).min()
+    }
+
+    /// A started request is done: frees its slot, replaces `bios` by its bios in sector order, returns its record.
+    pub fn complete(&mut self, dev: DevId, rq: RqId, now: Nanos, bios: &mut Vec<Bio>) -> IoRecord {
+        bios.clear();
+        let unit = &mut self.units[dev as usize];
+        let r = unit.queue.rqs[rq];
+        let life = *unit.queue.rqs.life(rq);
+        unit.queue.complete(&mut unit.slots, rq, now, bios, &mut self.wakes);
+        self.in_flight -= 1;
+        IoRecord {
+            dev,
+            dir: r.dir,
+            sector: kreplay_traces::units::Sectors(r.sector),
+            nr: r.nr,
+            bios: life.bios,
+            task: life.task,
+            kind: life.kind,
+            q: life.q,
+            i: life.i,
+            d: life.d,
+            c: now,
+            passed: u32::try_from(life.passed).unwrap_or(u32::MAX),
+            tail: life.tail,
+            seek_sectors: life.seek_sectors,
+        }
+    }
+
+    /// Next waiter that a freed slot woke, in the order in which they are to run.
+    pub fn next_wake(&mut self) -> Option<Waiter> {
+        self.wakes.pop_front()
+    }
+
+    /// Requests in the elevator's hands (with an active head, the one in service among them).
+    pub fn queue_len(&self, dev: DevId) -> usize {
+        self.units[dev as usize].queue.elevator.len()
+    }
+
+    /// Requests at the devices.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Processes that sleep for a request slot of a device, or were woken and have not tried again yet.
+    pub fn slot_waiters(&self, dev: DevId) -> usize {
+        self.units[dev as usize].slots.waiting()
+    }
+
+    /// Time that a device has worked, requests in service counted in full.
+    pub fn device_busy(&self, dev: DevId) -> Nanos {
+        self.units[dev as usize].busy
+    }
+}
