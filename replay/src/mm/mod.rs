@@ -1,0 +1,499 @@
+//! Memory: pages, LRU lists, zones, buffers, swap, name caches, and the state that the kernel keeps beside them.
+//!
+//! Everything here is synchronous and never blocks: whoever has to wait is told so by the caller's own logic (see
+//! [`crate::sim`]). Invariants (audited by [`Mm::audit`]): a page holds a frame if and only if it is `PRESENT`; it is on the
+//! LRU list its record names and on no other; free + present + slab + kernel frames are all frames; a swap slot is used
+//! if and only if a page-table entry or the swap cache refers to it.
+
+pub mod buffer;
+pub mod lru;
+pub mod namecache;
+pub mod page;
+pub mod swapspace;
+pub mod unmap;
+pub mod zone;
+
+use crate::config::Config;
+use crate::program::Program;
+use crate::results::Counters;
+use buffer::{BufList, BufferLists};
+use lru::Lru;
+use namecache::NameCache;
+use page::{List, NIL, Page, flag, noop};
+use swapspace::SwapSpace;
+use unmap::AddressSpaces;
+use zone::{NORMAL, Zones};
+
+/// Buffer heads in a page of slab (96 bytes each on i386).
+const BUFFER_HEADS_PER_PAGE: u64 = 42;
+
+/// All memory state of one simulated machine.
+#[derive(Clone, Debug)]
+pub struct Mm {
+    /// Page records by page id.
+    pub pages: Vec<Page>,
+    /// What would change nothing, by page id (see [`noop`]); zero is always right.
+    pub hot: Vec<u8>,
+    /// Active list.
+    pub active: Lru,
+    /// Inactive list.
+    pub inactive: Lru,
+    /// Buffer lists.
+    pub bufs: BufferLists,
+    /// Zones.
+    pub zones: Zones,
+    /// Swap.
+    pub swap: SwapSpace,
+    /// Page tables, as far as unmapping needs them.
+    pub spaces: AddressSpaces,
+    /// Dentries and inodes.
+    pub names: NameCache,
+    /// Totals.
+    pub counters: Counters,
+    /// Pages that were unlocked or whose buffer was: their waiters are to be woken.
+    pub unlocked: Vec<u32>,
+    /// Somebody asked for bdflush.
+    pub wake_bdflush: bool,
+    /// Pages in page cache or swap cache.
+    pub cache_pages: u64,
+    /// ... of these in the swap cache.
+    pub swap_cache_pages: u64,
+    /// ... of these metadata.
+    pub meta_pages: u64,
+    /// Anonymous pages with a frame.
+    pub anon_pages: u64,
+    /// Cached pages by file.
+    file_pages: Vec<u32>,
+    /// First page id and file, ascending.
+    first_pages: Vec<(u32, u32)>,
+    buffer_heads: u64,
+    slab: [u64; 2],
+    kernel_frames: u64,
+}
+
+impl Mm {
+    /// Memory of a machine before the first operation: nothing cached.
+    pub fn new(program: &Program, config: &Config) -> Self {
+        let zones = Zones::new(&config.machine, &config.alloc);
+        let kernel_frames = zones.zone.iter().map(|z| z.size - z.free).sum();
+        let mut pages = vec![Page::default(); program.pages as usize];
+        for f in &program.files {
+            let meta = if f.kind == crate::program::FileKind::Metadata { flag::META | flag::ON_DISK } else { 0 };
+            let first = f.first_page as usize;
+            let on_disk = if f.exists { f.initial_size.div_ceil(4096).min(u64::from(f.pages)) as usize } else { 0 };
+            for (i, p) in pages[first..first + f.pages as usize].iter_mut().enumerate() {
+                p.flags = meta | if i < on_disk { flag::ON_DISK } else { 0 };
+            }
+        }
+        for a in program.areas.iter().filter(|a| a.file.is_none()) {
+            let first = a.first_page as usize;
+            pages[first..first + a.pages as usize].iter_mut().for_each(|p| p.flags = flag::ANON);
+        }
+        let mut first_pages: Vec<(u32, u32)> =
+            (0u32..).zip(&program.files).filter(|(_, f)| f.pages > 0).map(|(i, f)| (f.first_page, i)).collect();
+        first_pages.sort_unstable();
+        let n = pages.len();
+        let free = zones.free();
+        Self {
+            pages,
+            hot: vec![0; n],
+            active: Lru::new(List::Active),
+            inactive: Lru::new(List::Inactive),
+            bufs: BufferLists::new(n),
+            swap: SwapSpace::new((config.machine.swap / 4).min(u64::from(u32::MAX)) as u32),
+            spaces: AddressSpaces::new(program),
+            names: NameCache::new(program.files.len()),
+            counters: Counters { min_free_kib: free * 4, ..Counters::default() },
+            zones,
+            unlocked: Vec::new(),
+            wake_bdflush: false,
+            cache_pages: 0,
+            swap_cache_pages: 0,
+            meta_pages: 0,
+            anon_pages: 0,
+            file_pages: vec![0; program.files.len()],
+            first_pages,
+            buffer_heads: 0,
+            slab: [0; 2],
+            kernel_frames,
+        }
+    }
+
+    /// A page's record.
+    #[inline]
+    pub fn page(&self, id: u32) -> &Page {
+        &self.pages[id as usize]
+    }
+    /// File of a page of the page cache.
+    pub fn file_of(&self, page: u32) -> u32 {
+        let i = self.first_pages.partition_point(|&(first, _)| first <= page) - 1;
+        self.first_pages[i].1
+    }
+    /// A page's record, for changing.
+    #[inline]
+    pub fn page_mut(&mut self, id: u32) -> &mut Page {
+        &mut self.pages[id as usize]
+    }
+    /// Set flags; never makes a hit cheaper, so the hot byte stays.
+    #[inline]
+    pub fn set(&mut self, id: u32, mask: u32) {
+        self.pages[id as usize].flags |= mask;
+    }
+    /// Clear flags; forgets what would change nothing.
+    #[inline]
+    pub fn clear(&mut self, id: u32, mask: u32) {
+        self.pages[id as usize].flags &= !mask;
+        self.hot[id as usize] = 0;
+    }
+
+    /// Lock a page that is not locked.
+    #[inline]
+    pub fn lock(&mut self, id: u32) {
+        debug_assert!(!self.page(id).has(flag::LOCKED));
+        self.set(id, flag::LOCKED);
+        self.hot[id as usize] = 0;
+    }
+    /// Unlock a page; its waiters will be woken.
+    #[inline]
+    pub fn unlock(&mut self, id: u32) {
+        self.clear(id, flag::LOCKED | flag::LAUNDER);
+        if self.page(id).waiters != 0 {
+            self.unlocked.push(id);
+        }
+    }
+
+    /// `mark_page_accessed`: a second use of an inactive page activates it.
+    #[inline]
+    pub fn mark_accessed(&mut self, id: u32) {
+        let p = &mut self.pages[id as usize];
+        if p.list == List::Inactive && p.any(flag::REFERENCED) {
+            p.flags &= !flag::REFERENCED;
+            self.activate(id);
+        } else {
+            p.flags |= flag::REFERENCED;
+        }
+    }
+
+    /// Move an inactive page to the active list.
+    pub fn activate(&mut self, id: u32) {
+        self.inactive.remove(&mut self.pages, id);
+        self.active.push_head(&mut self.pages, id);
+        self.hot[id as usize] = 0;
+        self.counters.activated_pages += 1;
+    }
+
+    /// Move an active page to the inactive list.
+    pub fn deactivate(&mut self, id: u32) {
+        self.active.remove(&mut self.pages, id);
+        self.inactive.push_head(&mut self.pages, id);
+        self.hot[id as usize] = 0;
+        self.counters.deactivated_pages += 1;
+    }
+
+    /// Take a page off its LRU list, if it is on one.
+    pub fn lru_del(&mut self, id: u32) {
+        match self.page(id).list {
+            List::Active => self.active.remove(&mut self.pages, id),
+            List::Inactive => self.inactive.remove(&mut self.pages, id),
+            List::None => {}
+        }
+    }
+
+    /// Put a new page on the inactive list.
+    pub fn lru_add(&mut self, id: u32) {
+        self.inactive.push_head(&mut self.pages, id);
+    }
+
+    /// Give the frame of zone `zone` to a cache page: it is present, locked, not up to date, on the inactive list.
+    pub fn add_to_page_cache(&mut self, id: u32, zone: usize) {
+        debug_assert!(!self.page(id).any(flag::PRESENT | flag::ANON));
+        let p = self.page_mut(id);
+        p.zone = zone as u8;
+        p.flags = p.flags & (flag::META | flag::ON_DISK) | flag::PRESENT | flag::LOCKED;
+        let meta = p.any(flag::META);
+        let file = self.file_of(id);
+        self.file_pages[file as usize] += 1;
+        self.cache_pages += 1;
+        self.meta_pages += u64::from(meta);
+        self.counters.max_cache_kib = self.counters.max_cache_kib.max(self.cache_pages * 4);
+        self.lru_add(id);
+    }
+
+    /// Remove a clean, unmapped cache page; returns the zone of the frame, which the caller gives back or keeps.
+    pub fn remove_from_page_cache(&mut self, id: u32) -> usize {
+        debug_assert!(!self.page(id).any(flag::ANON | flag::BUFFER), "page {id} {:?}", self.page(id));
+        self.lru_del(id);
+        let p = self.page_mut(id);
+        let (zone, meta) = (p.zone, p.any(flag::META));
+        p.flags &= flag::META | flag::ON_DISK;
+        self.hot[id as usize] = 0;
+        let file = self.file_of(id);
+        self.file_pages[file as usize] -= 1;
+        self.cache_pages -= 1;
+        self.meta_pages -= u64::from(meta);
+        usize::from(zone)
+    }
+
+    /// Give the frame of zone `zone` to an anonymous page.
+    pub fn add_anon(&mut self, id: u32, zone: usize) {
+        debug_assert!(self.page(id).any(flag::ANON) && !self.page(id).any(flag::PRESENT));
+        let p = self.page_mut(id);
+        p.zone = zone as u8;
+        p.flags |= flag::PRESENT;
+        self.anon_pages += 1;
+    }
+
+    /// Drop the frame of an anonymous page that is in no swap cache; returns its zone.
+    pub fn remove_anon(&mut self, id: u32) -> usize {
+        debug_assert!(!self.page(id).any(flag::SWAP_CACHE));
+        self.lru_del(id);
+        let p = self.page_mut(id);
+        p.flags &= flag::ANON | flag::SWAPPED;
+        let zone = p.zone;
+        self.hot[id as usize] = 0;
+        self.anon_pages -= 1;
+        usize::from(zone)
+    }
+
+    /// Put an anonymous page into the swap cache. It has a slot.
+    pub fn add_to_swap_cache(&mut self, id: u32) {
+        debug_assert!(self.page(id).slot != 0 && self.page(id).any(flag::PRESENT));
+        self.set(id, flag::SWAP_CACHE);
+        self.cache_pages += 1;
+        self.swap_cache_pages += 1;
+    }
+
+    /// Take an anonymous page out of the swap cache; its slot is freed unless a page-table entry still holds it.
+    pub fn remove_from_swap_cache(&mut self, id: u32) {
+        self.clear(id, flag::SWAP_CACHE);
+        self.cache_pages -= 1;
+        self.swap_cache_pages -= 1;
+        if !self.page(id).any(flag::SWAPPED) {
+            self.free_slot(id);
+        }
+    }
+
+    /// Free a page's swap slot.
+    pub fn free_slot(&mut self, id: u32) {
+        let slot = std::mem::take(&mut self.page_mut(id).slot);
+        self.swap.release(slot);
+    }
+
+    /// Give a page a swap slot; false when swap is full.
+    pub fn allocate_slot(&mut self, id: u32) -> bool {
+        match self.swap.allocate(id) {
+            Some(slot) => {
+                self.page_mut(id).slot = slot;
+                self.counters.max_swpd_kib = self.counters.max_swpd_kib.max(u64::from(self.swap.used()) * 4);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Attach a buffer to a page (its place on disk is known from now on).
+    pub fn attach_buffer(&mut self, id: u32) {
+        if !self.page(id).any(flag::BUFFER) {
+            self.set(id, flag::BUFFER);
+            self.buffer_heads += 1;
+            self.settle_slab();
+        }
+    }
+
+    /// Drop a page's buffer, which is neither dirty nor under I/O.
+    pub fn drop_buffer(&mut self, id: u32) {
+        debug_assert!(!self.page(id).buffer_busy());
+        self.bufs.refile(id, BufList::Clean);
+        self.clear(id, flag::BUFFER | flag::BUF_WAIT | flag::BUF_LAUNDER);
+        self.buffer_heads -= 1;
+        self.settle_slab();
+    }
+
+    /// `mark_buffer_dirty`: true if it was clean before.
+    #[inline]
+    pub fn dirty_buffer(&mut self, id: u32, flush_at: u32) -> bool {
+        if self.page(id).any(flag::BUF_DIRTY) {
+            return false;
+        }
+        self.attach_buffer(id);
+        self.set(id, flag::BUF_DIRTY);
+        self.bufs.set_flush_at(id, flush_at);
+        self.bufs.refile(id, BufList::Dirty);
+        let dirty = u64::from(self.bufs.len(BufList::Dirty)) * 4;
+        self.counters.dirty_max_kib = self.counters.dirty_max_kib.max(dirty);
+        true
+    }
+
+    /// Begin to write a dirty buffer: clean, locked, on the LOCKED list.
+    pub fn begin_buffer_write(&mut self, id: u32) {
+        debug_assert!(self.page(id).has(flag::BUF_DIRTY) && !self.page(id).any(flag::BUF_LOCKED));
+        self.clear(id, flag::BUF_DIRTY);
+        self.set(id, flag::BUF_LOCKED);
+        self.bufs.refile(id, BufList::Locked);
+    }
+
+    /// A buffer's I/O is over.
+    pub fn end_buffer_io(&mut self, id: u32) {
+        self.clear(id, flag::BUF_LOCKED | flag::BUF_WAIT | flag::BUF_LAUNDER);
+        if self.page(id).waiters != 0 {
+            self.unlocked.push(id);
+        }
+    }
+
+    /// Forget a dirty or clean cache page whose data nobody wants any more (truncate, unlink). Pages under I/O or in use
+    /// become orphans and go when that is over.
+    pub fn truncate_page(&mut self, id: u32) {
+        let p = *self.page(id);
+        if !p.any(flag::PRESENT) {
+            self.page_mut(id).flags &= !flag::ON_DISK;
+            return;
+        }
+        if p.any(flag::BUF_DIRTY) {
+            self.clear(id, flag::BUF_DIRTY);
+            self.bufs.refile(id, BufList::Clean);
+        }
+        self.clear(id, flag::DIRTY | flag::ON_DISK);
+        if p.any(flag::BUF_LOCKED | flag::LOCKED) || p.pins > 0 {
+            self.set(id, flag::ORPHAN);
+            return;
+        }
+        self.forget(id);
+    }
+
+    /// Free an orphan or truncated page.
+    pub fn forget(&mut self, id: u32) {
+        if self.page(id).any(flag::ANON) {
+            if self.page(id).any(flag::SWAP_CACHE) {
+                self.remove_from_swap_cache(id);
+            }
+            let zone = self.remove_anon(id);
+            self.zones.give(zone);
+            return;
+        }
+        if self.page(id).any(flag::BUFFER) {
+            self.drop_buffer(id);
+        }
+        self.clear(id, flag::MAPPED | flag::ORPHAN);
+        let zone = self.remove_from_page_cache(id);
+        self.zones.give(zone);
+    }
+
+    /// Shrink dentry and inode caches by a share of their unused entries.
+    pub fn shrink_names(&mut self, divisor: u32) {
+        let (names, file_pages) = (&mut self.names, &self.file_pages);
+        names.shrink(divisor, |f| file_pages[f as usize] > 0);
+        self.settle_slab();
+    }
+
+    /// Note the level of free memory after an allocation.
+    #[inline]
+    pub fn note_free(&mut self) {
+        let free = self.zones.free() * 4;
+        if free < self.counters.min_free_kib {
+            self.counters.min_free_kib = free;
+        }
+    }
+
+    /// Frames in kernel objects (buffer heads, dentries, inodes).
+    pub fn slab_frames(&self) -> u64 {
+        self.slab[0] + self.slab[1]
+    }
+
+    /// Let slab grow or shrink to what its objects need. The kernel grows it object by object with allocations of its
+    /// own; here the frames are taken without waiting, which the watermarks' reserve allows.
+    pub fn settle_slab(&mut self) {
+        let want = self.buffer_heads.div_ceil(BUFFER_HEADS_PER_PAGE) + self.names.slab_pages();
+        while self.slab_frames() < want {
+            match self.zones.take_any() {
+                Some(z) => self.slab[z] += 1,
+                None => break,
+            }
+        }
+        while self.slab_frames() > want {
+            let z = if self.slab[NORMAL] > 0 { NORMAL } else { zone::DMA };
+            self.slab[z] -= 1;
+            self.zones.give(z);
+        }
+    }
+
+    /// What an access would change, recomputed after a slow hit. `in_window` pages may trigger read-ahead and stay slow.
+    #[inline]
+    pub fn refresh_hot(&mut self, id: u32) {
+        let p = &self.pages[id as usize];
+        let mut h = 0;
+        if p.has(flag::PRESENT | flag::UPTODATE) && !p.any(flag::LOCKED) {
+            let settled = p.list == List::Active && p.any(flag::REFERENCED) && !p.any(flag::READAHEAD);
+            if settled {
+                h |= noop::READ;
+            }
+            if p.has(flag::BUF_DIRTY | flag::REFERENCED) && !p.any(flag::MAPPED) {
+                h |= noop::WRITE;
+            }
+            if p.has(flag::MAPPED | flag::YOUNG) {
+                h |= noop::LOAD;
+                if p.any(flag::PTE_DIRTY) {
+                    h |= noop::STORE;
+                }
+            }
+        } else if p.has(flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY) {
+            h |= noop::LOAD | noop::STORE;
+        }
+        self.hot[id as usize] = h;
+    }
+
+    /// Check the invariants of the module's header; `Err` names the first violation. For tests and `--verify`: O(pages).
+    pub fn audit(&self) -> Result<(), String> {
+        let (mut present, mut active, mut inactive, mut slots, mut dirty) = (0u64, 0u32, 0u32, 0u32, 0u32);
+        for (id, p) in self.pages.iter().enumerate() {
+            present += u64::from(p.any(flag::PRESENT));
+            active += u32::from(p.list == List::Active);
+            inactive += u32::from(p.list == List::Inactive);
+            dirty += u32::from(p.any(flag::BUF_DIRTY));
+            if p.list != List::None && !p.any(flag::PRESENT) {
+                return Err(format!("page {id} is on {:?} without a frame", p.list));
+            }
+            let refers = p.any(flag::SWAP_CACHE | flag::SWAPPED);
+            if refers != (p.slot != 0) {
+                return Err(format!("page {id} slot {} flags {:#x}", p.slot, p.flags));
+            }
+            if p.slot != 0 {
+                slots += 1;
+                if self.swap.owner(p.slot) != Some(id as u32) {
+                    return Err(format!("slot {} of page {id} belongs to {:?}", p.slot, self.swap.owner(p.slot)));
+                }
+            }
+            if p.any(flag::BUF_DIRTY) != (self.bufs.list(id as u32) == BufList::Dirty) {
+                return Err(format!("page {id}: dirty bit and list {:?} differ", self.bufs.list(id as u32)));
+            }
+        }
+        let on_lists = (self.active.iter_from_tail(&self.pages).count(), self.inactive.iter_from_tail(&self.pages).count());
+        if on_lists != (active as usize, inactive as usize)
+            || (active, inactive) != (self.active.len(), self.inactive.len())
+        {
+            return Err(format!("lists hold {on_lists:?}, records say {active}, {inactive}"));
+        }
+        if slots != self.swap.used() {
+            return Err(format!("{slots} slots are referred to, {} in use", self.swap.used()));
+        }
+        if dirty != self.bufs.len(BufList::Dirty) {
+            return Err(format!("{dirty} dirty buffers, list has {}", self.bufs.len(BufList::Dirty)));
+        }
+        Ok(present).and_then(|n| {
+            let all: u64 = self.zones.zone.iter().map(|z| z.size).sum();
+            let known = n + self.zones.free() + self.slab_frames() + self.kernel_frames;
+            if known <= all { Ok(()) } else { Err(format!("{known} frames accounted for, the machine has {all}")) }
+        })
+    }
+
+    /// Frames that are neither free, present, slab nor the kernel's: held by a reclaimer for its own allocation.
+    pub fn frames_in_hand(&self) -> u64 {
+        let present = self.pages.iter().filter(|p| p.any(flag::PRESENT)).count() as u64;
+        let all: u64 = self.zones.zone.iter().map(|z| z.size).sum();
+        all - present - self.zones.free() - self.slab_frames() - self.kernel_frames
+    }
+
+    /// The first waiter of a page is `NIL`-free encoded; see [`Page::waiters`].
+    pub fn has_waiters(&self, id: u32) -> bool {
+        id != NIL && self.page(id).waiters != 0
+    }
+}

@@ -1,0 +1,228 @@
+//! Dentry and inode caches: which names and inodes are in memory, and how they shrink.
+//!
+//! Source: fs/dcache.c (`prune_dcache`) and fs/inode.c (`prune_icache`) of 2.4: a looked-up name goes to the head of the
+//! unused list with its referenced flag set; pruning takes from the tail, sparing a referenced one once. An inode can go
+//! when its name is gone, it is clean and has no cached pages.
+
+use super::page::NIL;
+
+/// Dentries (128 bytes) in a page of slab.
+const DENTRIES_PER_PAGE: u64 = 31;
+/// In-core inodes (about 480 bytes with the file system's part) in a page of slab.
+const INODES_PER_PAGE: u64 = 8;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    next: u32,
+    prev: u32,
+    dentry: bool,
+    referenced: bool,
+    inode: bool,
+    /// Opens that hold the name.
+    holds: u32,
+    /// Cached pages of the file.
+    dirty: bool,
+}
+
+/// Both caches, indexed by file id.
+#[derive(Clone, Debug)]
+pub struct NameCache {
+    entries: Vec<Entry>,
+    head: u32,
+    tail: u32,
+    unused: u32,
+    dentries: u32,
+    inodes: u32,
+    /// Inodes whose dentry is gone, oldest first.
+    orphans: std::collections::VecDeque<u32>,
+}
+
+impl NameCache {
+    /// Nothing cached.
+    pub fn new(files: usize) -> Self {
+        let e = Entry { next: NIL, prev: NIL, dentry: false, referenced: false, inode: false, holds: 0, dirty: false };
+        Self {
+            entries: vec![e; files],
+            head: NIL,
+            tail: NIL,
+            unused: 0,
+            dentries: 0,
+            inodes: 0,
+            orphans: std::collections::VecDeque::new(),
+        }
+    }
+
+    /// Dentries in memory.
+    pub fn dentries(&self) -> u32 {
+        self.dentries
+    }
+    /// Inodes in memory.
+    pub fn inodes(&self) -> u32 {
+        self.inodes
+    }
+    /// Frames that the objects need.
+    pub fn slab_pages(&self) -> u64 {
+        u64::from(self.dentries).div_ceil(DENTRIES_PER_PAGE) + u64::from(self.inodes).div_ceil(INODES_PER_PAGE)
+    }
+    /// Is the name cached?
+    pub fn has_dentry(&self, file: u32) -> bool {
+        self.entries[file as usize].dentry
+    }
+    /// Is the inode cached?
+    pub fn has_inode(&self, file: u32) -> bool {
+        self.entries[file as usize].inode
+    }
+
+    /// A successful lookup: the name and its inode are cached and in use once more.
+    pub fn touch(&mut self, file: u32) {
+        let e = &mut self.entries[file as usize];
+        e.referenced = true;
+        if !e.inode {
+            e.inode = true;
+            self.inodes += 1;
+        }
+        if e.dentry {
+            if e.holds == 0 {
+                self.unlink(file);
+                self.link_head(file);
+            }
+        } else {
+            e.dentry = true;
+            self.dentries += 1;
+            if e.holds == 0 {
+                self.link_head(file);
+            }
+        }
+    }
+
+    /// An open holds the name: it leaves the unused list.
+    pub fn hold(&mut self, file: u32) {
+        self.touch(file);
+        if self.entries[file as usize].holds == 0 {
+            self.unlink(file);
+        }
+        self.entries[file as usize].holds += 1;
+    }
+
+    /// The last close gives it back.
+    pub fn release(&mut self, file: u32) {
+        let e = &mut self.entries[file as usize];
+        if e.holds == 0 {
+            return;
+        }
+        e.holds -= 1;
+        if e.holds == 0 && e.dentry {
+            self.link_head(file);
+        }
+    }
+
+    /// Note whether the inode itself is dirty; dirty inodes stay.
+    pub fn set_inode_dirty(&mut self, file: u32, dirty: bool) {
+        self.entries[file as usize].dirty = dirty;
+    }
+    /// Is the inode dirty?
+    pub fn inode_dirty(&self, file: u32) -> bool {
+        self.entries[file as usize].dirty
+    }
+
+    /// Shrink both caches by a `1/divisor` share of their unused entries; `divisor` 0 frees all of them.
+    pub fn shrink(&mut self, divisor: u32, has_pages: impl Fn(u32) -> bool) {
+        let share = |n: u32| if divisor == 0 { n } else { n / divisor };
+        self.prune_dentries(share(self.unused));
+        let n = share(self.orphans.len() as u32);
+        self.prune_inodes(n, has_pages);
+    }
+
+    fn prune_dentries(&mut self, mut n: u32) {
+        let mut looks = 2 * self.unused;
+        while n > 0 && self.tail != NIL && looks > 0 {
+            looks -= 1;
+            let f = self.tail;
+            self.unlink(f);
+            let e = &mut self.entries[f as usize];
+            if e.referenced {
+                e.referenced = false;
+                self.link_head(f);
+                continue;
+            }
+            e.dentry = false;
+            self.dentries -= 1;
+            self.orphans.push_back(f);
+            n -= 1;
+        }
+    }
+
+    fn prune_inodes(&mut self, mut n: u32, has_pages: impl Fn(u32) -> bool) {
+        for _ in 0..self.orphans.len() {
+            if n == 0 {
+                break;
+            }
+            let Some(f) = self.orphans.pop_front() else { break };
+            let e = &mut self.entries[f as usize];
+            if e.dentry {
+                continue; // looked up again meanwhile
+            }
+            if e.dirty || has_pages(f) {
+                self.orphans.push_back(f);
+                continue;
+            }
+            e.inode = false;
+            self.inodes -= 1;
+            n -= 1;
+        }
+    }
+
+    fn link_head(&mut self, f: u32) {
+        let e = &mut self.entries[f as usize];
+        (e.prev, e.next) = (NIL, self.head);
+        match self.head {
+            NIL => self.tail = f,
+            h => self.entries[h as usize].prev = f,
+        }
+        self.head = f;
+        self.unused += 1;
+    }
+
+    fn unlink(&mut self, f: u32) {
+        let Entry { next, prev, .. } = self.entries[f as usize];
+        match prev {
+            NIL => self.head = next,
+            i => self.entries[i as usize].next = next,
+        }
+        match next {
+            NIL => self.tail = prev,
+            i => self.entries[i as usize].prev = prev,
+        }
+        self.unused -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_referenced_name_is_spared_once() {
+        let mut n = NameCache::new(4);
+        (0..4).for_each(|f| n.touch(f));
+        n.shrink(4, |_| false);
+        assert_eq!(n.dentries(), 3, "all were spared once, then the oldest went");
+        assert!(!n.has_dentry(0));
+        n.shrink(0, |_| false);
+        assert_eq!((n.dentries(), n.inodes()), (0, 0));
+    }
+
+    #[test]
+    fn held_names_and_inodes_with_pages_stay() {
+        let mut n = NameCache::new(2);
+        n.hold(0);
+        n.touch(1);
+        n.shrink(0, |f| f == 1);
+        n.shrink(0, |f| f == 1);
+        assert!(n.has_dentry(0) && !n.has_dentry(1) && n.has_inode(1));
+        n.release(0);
+        n.shrink(0, |_| false);
+        n.shrink(0, |_| false);
+        assert_eq!((n.dentries(), n.inodes()), (0, 0));
+    }
+}

@@ -1,0 +1,162 @@
+//! Page tables as far as reclaim needs them: which tasks map which areas, and the cursor that walks over them.
+//!
+//! Source: mm/vmscan.c of 2.4.14 to 2.4.17 (`swap_out`, `swap_out_mm`, `try_to_swap_out`).
+
+use super::Mm;
+use super::page::{List, flag};
+use super::zone::Zones;
+use crate::program::Program;
+
+/// One mapped area.
+#[derive(Clone, Copy, Debug)]
+struct Vma {
+    area: u32,
+    first: u32,
+    pages: u32,
+}
+
+/// One task's address space.
+#[derive(Clone, Debug, Default)]
+struct Space {
+    vmas: Vec<Vma>,
+    /// Where the next scan goes on: (vma, page).
+    at: (usize, u32),
+    done: bool,
+}
+
+/// All address spaces and the round-robin cursor.
+#[derive(Clone, Debug)]
+pub struct AddressSpaces {
+    spaces: Vec<Space>,
+    cursor: usize,
+}
+
+impl AddressSpaces {
+    /// One empty space per task.
+    pub fn new(program: &Program) -> Self {
+        Self { spaces: vec![Space::default(); program.tasks.len().max(1)], cursor: 0 }
+    }
+
+    /// Map an area.
+    pub fn map(&mut self, task: u32, area: u32, first: u32, pages: u32) {
+        self.spaces[task as usize].vmas.push(Vma { area, first, pages });
+    }
+
+    /// Unmap an area; false if it was not mapped.
+    pub fn unmap(&mut self, task: u32, area: u32) -> bool {
+        let s = &mut self.spaces[task as usize];
+        let Some(i) = s.vmas.iter().position(|v| v.area == area) else { return false };
+        s.vmas.remove(i);
+        if s.at.0 > i {
+            s.at.0 -= 1;
+        } else if s.at.0 == i {
+            s.at.1 = 0;
+        }
+        true
+    }
+
+    /// Areas that a task maps.
+    pub fn areas(&self, task: u32) -> Vec<u32> {
+        self.spaces[task as usize].vmas.iter().map(|v| v.area).collect()
+    }
+
+    /// Pages of the areas that a task maps (`total_vm`).
+    pub fn total_pages(&self, task: u32) -> u64 {
+        self.spaces[task as usize].vmas.iter().map(|v| u64::from(v.pages)).sum()
+    }
+}
+
+/// What one scan of page tables did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwapOut {
+    /// Page-table entries looked at.
+    pub looked_at: u32,
+    /// The wanted number of freeable pages was unmapped.
+    pub satisfied: bool,
+}
+
+impl Mm {
+    /// Unmap up to `want` freeable pages of class `class`, going round the address spaces from where the last call
+    /// stopped, each at most about once.
+    pub fn swap_out(&mut self, mut want: u32, class: usize) -> SwapOut {
+        self.counters.swap_out_calls += 1;
+        let n = self.spaces.spaces.len();
+        let mut out = SwapOut::default();
+        let mut counter = n as i64;
+        loop {
+            let start = self.spaces.cursor;
+            while self.spaces.spaces[self.spaces.cursor].done {
+                let s = &mut self.spaces.spaces[self.spaces.cursor];
+                (s.done, s.at) = (false, (0, 0));
+                self.spaces.cursor = (self.spaces.cursor + 1) % n;
+                if self.spaces.cursor == start {
+                    return out;
+                }
+            }
+            self.scan_space(self.spaces.cursor, &mut want, class, &mut out);
+            if want == 0 {
+                out.satisfied = true;
+                return out;
+            }
+            counter -= 1;
+            if counter < 0 {
+                return out;
+            }
+        }
+    }
+
+    fn scan_space(&mut self, space: usize, want: &mut u32, class: usize, out: &mut SwapOut) {
+        let (mut v, mut page) = self.spaces.spaces[space].at;
+        while let Some(&Vma { first, pages, .. }) = self.spaces.spaces[space].vmas.get(v) {
+            while page < pages {
+                if *want == 0 {
+                    self.spaces.spaces[space].at = (v, page);
+                    return;
+                }
+                if self.page(first + page).any(flag::MAPPED) {
+                    out.looked_at += 1;
+                    *want -= u32::from(self.try_to_swap_out(first + page, class));
+                }
+                page += 1;
+            }
+            (v, page) = (v + 1, 0);
+        }
+        let s = &mut self.spaces.spaces[space];
+        (s.at, s.done) = ((0, 0), true);
+    }
+
+    /// Unmap one page if nobody used it lately; true if that made it freeable.
+    fn try_to_swap_out(&mut self, id: u32, class: usize) -> bool {
+        let p = *self.page(id);
+        if p.any(flag::YOUNG) {
+            self.clear(id, flag::YOUNG);
+            self.mark_accessed(id);
+            return false;
+        }
+        if p.list == List::Active || !Zones::in_class(p.zone, class) || p.any(flag::LOCKED) {
+            return false;
+        }
+        let dirty = p.any(flag::PTE_DIRTY | flag::DIRTY);
+        if p.any(flag::ANON) && !p.any(flag::SWAP_CACHE) && dirty {
+            if !self.allocate_slot(id) {
+                return false;
+            }
+            self.add_to_swap_cache(id);
+            self.set(id, flag::UPTODATE);
+        }
+        if dirty {
+            self.set(id, flag::DIRTY);
+        }
+        self.clear(id, flag::MAPPED | flag::PTE_DIRTY);
+        if p.any(flag::ANON) {
+            if self.page(id).any(flag::SWAP_CACHE) {
+                self.set(id, flag::SWAPPED);
+            } else {
+                // Never written since it was zeroed: the frame simply goes.
+                let zone = self.remove_anon(id);
+                self.zones.give(zone);
+            }
+        }
+        p.pins == 0
+    }
+}

@@ -1,0 +1,124 @@
+//! Page replacement policies.
+//!
+//! A policy never blocks: [`step`] runs until it needs something that takes time and says what; the simulator does it and
+//! calls again. All that a reclaim run has to remember stands in its [`Cursor`], which lives with the task, so two tasks
+//! can be inside reclaim at once (they are, on real kernels). A new policy is one file and one arm in [`step`].
+
+mod twolist;
+
+use crate::config::{ReclaimConfig, ReclaimPolicy};
+use crate::mm::Mm;
+use crate::mm::zone::AllocFlags;
+
+/// What a policy needs before it can go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing: the run is over, with or without success.
+    Done(bool),
+    /// Write this locked page out (`writepage`); the page is pinned.
+    WritePage(u32),
+    /// Write this page's buffer, begun already; the page is locked and pinned.
+    WriteBuffer(u32),
+    /// Wait until this page is unlocked; it is pinned.
+    WaitPage(u32),
+    /// Wait until this page's buffer is unlocked; the page is locked and pinned.
+    WaitBuffer(u32),
+    /// Every pass failed: apply the rule for killing, then ask again.
+    OutOfMemory,
+}
+
+/// Where a policy stands within a pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// A new priority begins.
+    #[default]
+    Pass,
+    /// Scanning; no page in hand.
+    Scan,
+    /// The page in hand was written by `writepage`.
+    Written,
+    /// The page in hand was waited for.
+    Waited,
+    /// The buffer in hand was submitted.
+    BufferWritten,
+    /// The buffer in hand was waited for.
+    BufferWaited,
+    /// All priorities failed.
+    Failed,
+}
+
+/// One reclaim run (`try_to_free_pages`), plain data.
+#[derive(Clone, Copy, Debug)]
+pub struct Cursor {
+    /// Class of zones to free frames in.
+    pub class: usize,
+    /// What the run may do.
+    pub flags: AllocFlags,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Priority, from the gentlest down to 1.
+    pub priority: u32,
+    /// Frames still wanted.
+    pub want: i64,
+    /// Steps left in this pass.
+    pub scan_left: i64,
+    /// Mapped pages that this pass may still meet.
+    pub mapped_left: i64,
+    /// Page in hand.
+    pub page: u32,
+    /// The task keeps the first frame that it frees for itself.
+    pub keeps_first: bool,
+    /// That frame's zone.
+    pub kept: Option<u8>,
+    /// Pages looked at since the simulator last charged for it.
+    pub scanned: u32,
+}
+
+impl Cursor {
+    /// A run that begins.
+    pub fn new(cfg: &ReclaimConfig, class: usize, flags: AllocFlags, keeps_first: bool) -> Self {
+        Self {
+            class,
+            flags,
+            phase: Phase::Pass,
+            priority: cfg.def_priority,
+            want: i64::from(cfg.cluster),
+            scan_left: 0,
+            mapped_left: 0,
+            page: 0,
+            keeps_first,
+            kept: None,
+            scanned: 0,
+        }
+    }
+
+    /// A frame was freed: keep it or give it back. Returns false when nothing more is wanted.
+    fn freed(&mut self, mm: &mut Mm, zone: usize) -> bool {
+        if self.keeps_first && self.kept.is_none() {
+            self.kept = Some(zone as u8);
+        } else {
+            mm.zones.give(zone);
+        }
+        mm.counters.evicted_pages += 1;
+        self.want -= 1;
+        self.want > 0
+    }
+}
+
+/// Advance a reclaim run.
+pub fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits) -> Need {
+    match cfg.policy {
+        ReclaimPolicy::TwoList => twolist::step(cfg, mm, cur, limits),
+    }
+}
+
+/// What reclaim has to know of write-back: the level at which it wakes bdflush.
+#[derive(Clone, Copy, Debug)]
+pub struct DirtyLimits {
+    /// Dirty pages above this are too many (soft limit).
+    pub soft: u64,
+    /// Writers wait above this (hard limit).
+    pub hard: u64,
+    /// Locked buffers count.
+    pub count_locked: bool,
+}

@@ -1,0 +1,105 @@
+//! Getting frames: `__alloc_pages` of 2.4.14 to 2.4.17, order 0, and the reclaim runs on its behalf.
+
+use super::Sim;
+use super::frame::{Alloc, FAILED, Frame};
+use super::sched::Flow;
+use crate::block::{BioKind, Dir};
+use crate::mm::zone::AllocFlags;
+use crate::reclaim::{self, Cursor, Need};
+use crate::results::ResultSink;
+
+impl Sim<'_> {
+    /// Push a frame that gets a page frame; its zone is returned.
+    pub(super) fn call_alloc(&mut self, t: u32, flags: AllocFlags) -> Flow {
+        self.tasks[t as usize].push(Frame::Alloc { flags, at: Alloc::Try });
+        Flow::Continue
+    }
+
+    pub(super) fn step_alloc(&mut self, t: u32, flags: AllocFlags, at: Alloc) -> Flow {
+        match at {
+            Alloc::Try => {
+                if let Some(zone) = self.mm.zones.take_low() {
+                    return self.allocated(t, zone);
+                }
+                let class = self.mm.zones.classzone();
+                self.mm.zones.zone[class].need_balance = true;
+                self.wake_daemon(self.kswapd);
+                if let Some(zone) = self.mm.zones.take_min(flags) {
+                    return self.allocated(t, zone);
+                }
+                self.tasks[t as usize].set_top(Frame::Alloc { flags, at: Alloc::Rebalance });
+            }
+            Alloc::Rebalance => {
+                let task = &self.tasks[t as usize];
+                if task.memalloc || task.dying {
+                    match self.mm.zones.take_any() {
+                        Some(zone) => return self.allocated(t, zone),
+                        None => return self.allocation_failed(t),
+                    }
+                }
+                if !flags.wait {
+                    return self.allocation_failed(t);
+                }
+                self.mm.counters.direct_reclaim_calls += 1;
+                let class = self.mm.zones.classzone();
+                let cursor = Cursor::new(&self.config.reclaim, class, flags, true);
+                let task = &mut self.tasks[t as usize];
+                task.memalloc = true;
+                task.reclaim = Some(cursor);
+                task.set_top(Frame::Alloc { flags, at: Alloc::Reclaimed });
+                task.push(Frame::Reclaim);
+            }
+            Alloc::Reclaimed => {
+                let task = &mut self.tasks[t as usize];
+                task.memalloc = false;
+                let freed = task.ret == 1;
+                if let Some(kept) = task.reclaim.take().and_then(|c| c.kept) {
+                    if freed {
+                        return self.allocated(t, usize::from(kept));
+                    }
+                    self.mm.zones.give(usize::from(kept));
+                }
+                if let Some(zone) = self.mm.zones.take_min(AllocFlags::USER) {
+                    return self.allocated(t, zone);
+                }
+                // Order 0 never gives up in these kernels: yield to kswapd and try again.
+                self.charge(self.config.machine.syscall_ns);
+                self.tasks[t as usize].set_top(Frame::Alloc { flags, at: Alloc::Rebalance });
+                return Flow::Yield;
+            }
+        }
+        Flow::Continue
+    }
+
+    fn allocated(&mut self, t: u32, zone: usize) -> Flow {
+        self.mm.note_free();
+        self.tasks[t as usize].pop(zone as u32);
+        Flow::Continue
+    }
+
+    fn allocation_failed(&mut self, t: u32) -> Flow {
+        self.mm.counters.alloc_failures += 1;
+        self.tasks[t as usize].pop(FAILED);
+        Flow::Continue
+    }
+
+    pub(super) fn step_reclaim(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
+        let Some(mut cur) = self.tasks[t as usize].reclaim else { unreachable!("a reclaim frame without its cursor") };
+        let need = reclaim::step(&self.config.reclaim, &mut self.mm, &mut cur, &self.limits);
+        let scanned = std::mem::take(&mut cur.scanned);
+        self.tasks[t as usize].reclaim = Some(cur);
+        self.charge(u64::from(scanned) * self.config.machine.scan_page_ns);
+        match need {
+            Need::Done(ok) => self.tasks[t as usize].pop(u32::from(ok)),
+            Need::WritePage(page) => self.tasks[t as usize].push(Frame::WriteOut { page, queued: false }),
+            Need::WriteBuffer(page) => {
+                let kind = if self.is_meta(page) { BioKind::Meta } else { BioKind::Data };
+                self.tasks[t as usize].push(Frame::Submit { page, dir: Dir::Write, kind, waited: false });
+            }
+            Need::WaitPage(page) => self.tasks[t as usize].push(Frame::WaitPage { page }),
+            Need::WaitBuffer(page) => self.tasks[t as usize].push(Frame::WaitBuffer { page }),
+            Need::OutOfMemory => self.out_of_memory(sink),
+        }
+        Flow::Continue
+    }
+}

@@ -1,0 +1,180 @@
+//! kswapd, bdflush, kupdate of 2.4.14 to 2.4.17.
+//!
+//! Source: mm/vmscan.c (`kswapd`), fs/buffer.c (`bdflush`, `kupdate`, `sync_old_buffers`).
+
+use super::Sim;
+use super::frame::{Bdflush, Bread, Frame, Kswapd, Kupdate};
+use super::sched::Flow;
+use super::task::Wait;
+use crate::mm::buffer::BufList;
+use crate::mm::page::NIL;
+use crate::mm::zone::{AllocFlags, NORMAL};
+use crate::reclaim::Cursor;
+use crate::writeback::{self, DirtyState};
+use kreplay_traces::units::Nanos;
+
+impl Sim<'_> {
+    pub(super) fn step_kswapd(&mut self, t: u32, at: Kswapd, class: u8, more: bool) -> Flow {
+        let set = |sim: &mut Self, at, class, more| sim.tasks[t as usize].set_top(Frame::Kswapd { at, class, more });
+        match at {
+            Kswapd::Sleep => {
+                if !self.mm.zones.zone.iter().any(|z| z.need_balance) {
+                    return self.block_on(t, Wait::Daemon);
+                }
+                self.mm.counters.kswapd_runs += 1;
+                set(self, Kswapd::Zone, NORMAL as u8, false);
+            }
+            Kswapd::Zone => {
+                if !self.mm.zones.zone[class as usize].need_balance {
+                    return self.next_zone(t, class, more);
+                }
+                let cursor = Cursor::new(&self.config.reclaim, class as usize, AllocFlags::USER, false);
+                let task = &mut self.tasks[t as usize];
+                task.reclaim = Some(cursor);
+                set(self, Kswapd::Reclaimed, class, more);
+                self.tasks[t as usize].push(Frame::Reclaim);
+            }
+            Kswapd::Reclaimed => {
+                let zone = class as usize;
+                if self.tasks[t as usize].ret == 0 {
+                    self.mm.zones.zone[zone].need_balance = false;
+                    set(self, Kswapd::Rested, class, more);
+                    let at = self.timer_at(Nanos::from_millis(self.config.reclaim.kswapd_fail_ms));
+                    return self.sleep_until(t, at);
+                }
+                let balanced = self.mm.zones.balanced(zone);
+                if balanced {
+                    self.mm.zones.zone[zone].need_balance = false;
+                }
+                return self.next_zone(t, class, more || !balanced);
+            }
+            Kswapd::Rested => return self.next_zone(t, class, more),
+        }
+        Flow::Continue
+    }
+
+    fn next_zone(&mut self, t: u32, class: u8, more: bool) -> Flow {
+        let next = match (class, more) {
+            (0, true) => Frame::Kswapd { at: Kswapd::Zone, class: NORMAL as u8, more: false },
+            (0, false) => {
+                // Balanced: run tq_disk and sleep.
+                self.block.unplug_all();
+                self.kick();
+                Frame::Kswapd { at: Kswapd::Sleep, class: 0, more: false }
+            }
+            _ => Frame::Kswapd { at: Kswapd::Zone, class: class - 1, more },
+        };
+        self.tasks[t as usize].set_top(next);
+        Flow::Continue
+    }
+
+    pub(super) fn step_bdflush(&mut self, t: u32, at: Bdflush) -> Flow {
+        match at {
+            Bdflush::Write => {
+                self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Wrote { full: false } });
+                let full = self.write_batch(t);
+                if full {
+                    // The frame below the batch remembers that there may be more.
+                    self.remember_full(t);
+                }
+            }
+            Bdflush::Wrote { full } => {
+                if full && writeback::state(&self.mm, &self.limits) != DirtyState::Fine {
+                    self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Write });
+                    return Flow::Continue;
+                }
+                self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Waited });
+                if let Some(page) = writeback::first_locked(&mut self.mm) {
+                    self.tasks[t as usize].push(Frame::WaitBuffer { page });
+                }
+            }
+            Bdflush::Waited => {
+                self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Write });
+                return self.block_on(t, Wait::Daemon);
+            }
+        }
+        Flow::Continue
+    }
+
+    fn remember_full(&mut self, t: u32) {
+        let task = &mut self.tasks[t as usize];
+        let batch = task.top();
+        task.pop(0);
+        task.set_top(Frame::Bdflush { at: Bdflush::Wrote { full: true } });
+        task.push(batch);
+    }
+
+    pub(super) fn step_kupdate(&mut self, t: u32, at: Kupdate) -> Flow {
+        let set = |sim: &mut Self, at| sim.tasks[t as usize].set_top(Frame::Kupdate { at });
+        match at {
+            Kupdate::Begin => {
+                set(self, Kupdate::Sleep);
+                if let Some(page) = writeback::first_locked(&mut self.mm) {
+                    self.tasks[t as usize].push(Frame::WaitBuffer { page });
+                }
+            }
+            Kupdate::Sleep => {
+                set(self, Kupdate::Inodes);
+                self.tasks[t as usize].op.pos = 0;
+                let at = self.timer_at(Nanos::from_millis(self.config.writeback.interval_ms));
+                return self.sleep_until(t, at);
+            }
+            Kupdate::Inodes => match self.next_dirty_inode(t) {
+                Some(block) => {
+                    set(self, Kupdate::InodeRead);
+                    self.tasks[t as usize].push(Frame::Bread { page: block, at: Bread::Look });
+                }
+                None => set(self, Kupdate::Buffers),
+            },
+            Kupdate::InodeRead => {
+                self.inode_written(t);
+                set(self, Kupdate::Inodes);
+            }
+            Kupdate::Buffers => {
+                let oldest = self.mm.bufs.first(BufList::Dirty);
+                if oldest == NIL || self.mm.bufs.flush_at(oldest) > self.tick() {
+                    set(self, Kupdate::Begin);
+                } else if !self.write_batch(t) {
+                    // Fewer than a batch: that was all.
+                    let task = &mut self.tasks[t as usize];
+                    let batch = task.top();
+                    if matches!(batch, Frame::WriteSome { .. }) {
+                        task.pop(0);
+                        task.set_top(Frame::Kupdate { at: Kupdate::Begin });
+                        task.push(batch);
+                    } else {
+                        task.set_top(Frame::Kupdate { at: Kupdate::Begin });
+                    }
+                }
+            }
+        }
+        Flow::Continue
+    }
+
+    /// `sync_inodes`: the next dirty inode's block, from the task's cursor on. Inodes without a block are clean at once.
+    pub(super) fn next_dirty_inode(&mut self, t: u32) -> Option<u32> {
+        let from = self.tasks[t as usize].op.pos as u32;
+        for file in from..self.program.files.len() as u32 {
+            if self.mm.names.inode_dirty(file) {
+                match self.program.files[file as usize].inode_page {
+                    Some(block) => {
+                        self.tasks[t as usize].op.pos = u64::from(file);
+                        return Some(block);
+                    }
+                    None => self.mm.names.set_inode_dirty(file, false),
+                }
+            }
+        }
+        None
+    }
+
+    /// The inode at the task's cursor goes into its block.
+    pub(super) fn inode_written(&mut self, t: u32) {
+        let file = self.tasks[t as usize].op.pos as u32;
+        self.mm.names.set_inode_dirty(file, false);
+        if let Some(block) = self.program.files[file as usize].inode_page {
+            self.dirty_metadata(block);
+        }
+        self.tasks[t as usize].op.pos += 1;
+    }
+}

@@ -1,0 +1,333 @@
+//! Page I/O: queueing it, waiting for it, what happens when it is done.
+
+use super::event::Event;
+use super::frame::{Bread, Bring, FAILED, Frame};
+use super::sched::Flow;
+use super::task::{At, Wait};
+use super::{InFlight, Sim};
+use crate::block::{Bio, BioKind, Dir, Submit};
+use crate::mm::page::flag;
+use crate::mm::zone::AllocFlags;
+use crate::results::{Cause, ResultSink};
+use kreplay_traces::units::{SECTORS_PER_PAGE, Sectors};
+
+impl Sim<'_> {
+    /// Let the devices start what they can.
+    pub(super) fn kick(&mut self) {
+        while let Some(s) = self.block.start(self.now) {
+            let slot = self.in_flight.iter().position(Option::is_none).unwrap_or_else(|| {
+                self.in_flight.push(None);
+                self.in_flight.len() - 1
+            });
+            self.in_flight[slot] = Some(InFlight { dev: s.dev, rq: s.rq });
+            self.events.push(s.done_at, Event::IoDone(slot as u32));
+        }
+        if let Some(at) = self.block.timer()
+            && self.block_timer.is_none_or(|t| at < t)
+        {
+            self.block_timer = Some(at);
+            self.events.push(at.max(self.now), Event::BlockTimer);
+        }
+    }
+
+    /// A device's interrupt: pages become up to date or clean, waiters wake, the next request starts.
+    pub(super) fn io_done(&mut self, slot: u32, sink: &mut dyn ResultSink) {
+        let Some(InFlight { dev, rq }) = self.in_flight[slot as usize].take() else { return };
+        self.since_sample.interrupts += 1;
+        let mut bios = std::mem::take(&mut self.scratch);
+        let record = self.block.complete(dev, rq, self.now, &mut bios);
+        self.count_io(&record);
+        sink.io(&record);
+        for b in bios.drain(..) {
+            self.bio_done(&b);
+        }
+        self.scratch = bios;
+        self.drain_wakes();
+        self.kick();
+    }
+
+    fn count_io(&mut self, r: &crate::block::IoRecord) {
+        let c = &mut self.mm.counters;
+        let bytes = Sectors(u64::from(r.nr)).to_bytes().0;
+        let merges = u64::from(r.bios - 1);
+        match r.dir {
+            Dir::Read => {
+                c.disk_read_bytes += bytes;
+                c.read_requests += 1;
+                c.read_merges += merges;
+            }
+            Dir::Write => {
+                c.disk_write_bytes += bytes;
+                c.write_requests += 1;
+                c.write_merges += merges;
+            }
+        }
+        if r.seek_sectors == 0 { c.sequential_requests += 1 } else { c.seeks += 1 }
+    }
+
+    fn bio_done(&mut self, bio: &Bio) {
+        let id = bio.tag;
+        if bio.dir == Dir::Read {
+            self.mm.set(id, flag::UPTODATE);
+        }
+        if self.mm.page(id).any(flag::BUF_LOCKED) && bio.kind != BioKind::Swap {
+            self.mm.end_buffer_io(id);
+        } else {
+            self.mm.unlock(id);
+        }
+        let p = self.mm.page(id);
+        if p.any(flag::ORPHAN) && p.pins == 0 && !p.any(flag::LOCKED | flag::BUF_LOCKED) {
+            self.mm.forget(id);
+        }
+    }
+
+    /// Device, partition and first sector of a page: its file's place, or its swap slot.
+    fn place_of(&self, id: u32) -> (u32, u16, Sectors) {
+        let p = self.mm.page(id);
+        if p.any(flag::ANON) {
+            let dev = self.swap_dev.expect("a page has a swap slot, so there is a swap device");
+            return (dev, 0, Sectors(u64::from(p.slot) * SECTORS_PER_PAGE));
+        }
+        let file = &self.program.files[self.mm.file_of(id) as usize];
+        let sector = file.sector_of(id - file.first_page);
+        let parts = &self.program.devices[file.device as usize].partitions;
+        let partition = parts.partition_point(|&s| s <= sector) as u16;
+        (file.device, partition, sector)
+    }
+
+    pub(super) fn step_submit(&mut self, t: u32, page: u32, dir: Dir, kind: BioKind, waited: bool) -> Flow {
+        let (dev, partition, sector) = self.place_of(page);
+        let bio = Bio { dir, sector, nr: SECTORS_PER_PAGE as u32, partition, kind, tag: page, task: t };
+        if !waited {
+            self.charge(self.config.machine.submit_ns);
+        }
+        if self.submit_bio(dev, bio, waited.then_some(t)) == Submit::Full {
+            if !waited {
+                self.block.wait_slot(dev, dir, t);
+                self.tasks[t as usize].set_top(Frame::Submit { page, dir, kind, waited: true });
+            }
+            self.kick();
+            return self.block_on(t, Wait::Slot);
+        }
+        self.kick();
+        self.tasks[t as usize].pop(0);
+        Flow::Continue
+    }
+
+    /// `readpage`: a page without a place on disk is zero; others are read where they lie.
+    pub(super) fn step_read_page(&mut self, t: u32, page: u32, kind: BioKind, mapped: bool) -> Flow {
+        let p = self.mm.page(page);
+        if !p.any(flag::ON_DISK) {
+            self.mm.set(page, flag::UPTODATE);
+            self.mm.unlock(page);
+            self.tasks[t as usize].pop(0);
+            return Flow::Continue;
+        }
+        if !mapped {
+            self.tasks[t as usize].set_top(Frame::ReadPage { page, kind, mapped: true });
+            if let Some(block) = self.missing_indirect(page) {
+                self.tasks[t as usize].push(Frame::Bread { page: block, at: Bread::Look });
+            }
+            return Flow::Continue;
+        }
+        self.mm.attach_buffer(page);
+        self.tasks[t as usize].set_top(Frame::Submit { page, dir: Dir::Read, kind, waited: false });
+        Flow::Continue
+    }
+
+    /// Indirect block that has to be read before the place of a page is known, if one has to.
+    pub(super) fn missing_indirect(&self, page: u32) -> Option<u32> {
+        if self.mm.page(page).any(flag::BUFFER) {
+            return None;
+        }
+        let block = self.indirect_of(page)?;
+        (!self.mm.page(block).any(flag::UPTODATE)).then_some(block)
+    }
+
+    /// Indirect block that maps a page, if one does.
+    pub(super) fn indirect_of(&self, page: u32) -> Option<u32> {
+        let file = &self.program.files[self.mm.file_of(page) as usize];
+        let index = page - file.first_page;
+        let k = index.checked_sub(12)? / 1024;
+        file.indirect.get(k as usize).copied()
+    }
+
+    /// `bread`: a metadata block, up to date on return.
+    pub(super) fn step_bread(&mut self, t: u32, page: u32, at: Bread) -> Flow {
+        match at {
+            Bread::Look => {
+                let p = *self.mm.page(page);
+                if p.has(flag::PRESENT | flag::UPTODATE) {
+                    if self.config.reclaim.bread_accessed {
+                        self.mm.mark_accessed(page);
+                    }
+                    self.tasks[t as usize].pop(0);
+                } else if p.any(flag::PRESENT) {
+                    if p.any(flag::BUF_LOCKED) {
+                        return self.wait_on_page(t, Wait::Buffer(page));
+                    }
+                    if p.any(flag::LOCKED) {
+                        return self.wait_on_page(t, Wait::Page(page));
+                    }
+                    self.submit_bread(t, page);
+                } else {
+                    self.tasks[t as usize].set_top(Frame::Bread { page, at: Bread::Allocated });
+                    return self.call_alloc(t, AllocFlags::NOFS);
+                }
+            }
+            Bread::Allocated => {
+                let zone = self.tasks[t as usize].ret;
+                if zone == FAILED {
+                    // getblk never gives up: yield and try again.
+                    self.tasks[t as usize].set_top(Frame::Bread { page, at: Bread::Look });
+                    self.charge(self.config.machine.syscall_ns);
+                    return Flow::Yield;
+                }
+                if self.mm.page(page).any(flag::PRESENT) {
+                    self.mm.zones.give(zone as usize);
+                    self.tasks[t as usize].set_top(Frame::Bread { page, at: Bread::Look });
+                } else {
+                    self.mm.add_to_page_cache(page, zone as usize);
+                    self.mm.unlock(page);
+                    self.submit_bread(t, page);
+                }
+            }
+            Bread::Queued => self.tasks[t as usize].set_top(Frame::Bread { page, at: Bread::Look }),
+        }
+        Flow::Continue
+    }
+
+    fn submit_bread(&mut self, t: u32, page: u32) {
+        self.mm.attach_buffer(page);
+        self.mm.set(page, flag::BUF_LOCKED | flag::ON_DISK);
+        let task = &mut self.tasks[t as usize];
+        task.set_top(Frame::Bread { page, at: Bread::Queued });
+        task.push(Frame::Submit { page, dir: Dir::Read, kind: BioKind::Meta, waited: false });
+    }
+
+    pub(super) fn step_wait_page(&mut self, t: u32, page: u32) -> Flow {
+        if self.mm.page(page).any(flag::LOCKED) {
+            return self.wait_on_page(t, Wait::Page(page));
+        }
+        self.tasks[t as usize].pop(0);
+        Flow::Continue
+    }
+
+    pub(super) fn step_wait_buffer(&mut self, t: u32, page: u32) -> Flow {
+        if self.mm.page(page).any(flag::BUF_LOCKED) {
+            return self.wait_on_page(t, Wait::Buffer(page));
+        }
+        self.tasks[t as usize].pop(0);
+        Flow::Continue
+    }
+
+    pub(super) fn step_write_some(&mut self, t: u32, next: u8, len: u8) -> Flow {
+        if next == len {
+            self.tasks[t as usize].pop(0);
+            return Flow::Continue;
+        }
+        let page = self.tasks[t as usize].batch[next as usize];
+        let kind = if self.is_meta(page) { BioKind::Meta } else { BioKind::Data };
+        let task = &mut self.tasks[t as usize];
+        task.set_top(Frame::WriteSome { next: next + 1, len });
+        task.push(Frame::Submit { page, dir: Dir::Write, kind, waited: false });
+        Flow::Continue
+    }
+
+    /// `writepage` of a page that is locked for it.
+    pub(super) fn step_write_out(&mut self, t: u32, page: u32, queued: bool) -> Flow {
+        if queued {
+            self.tasks[t as usize].pop(0);
+            return Flow::Continue;
+        }
+        let p = *self.mm.page(page);
+        if p.any(flag::ORPHAN) {
+            // Nobody refers to the swap slot any more: no I/O.
+            self.mm.unlock(page);
+            self.tasks[t as usize].pop(0);
+            return Flow::Continue;
+        }
+        let kind = if p.any(flag::ANON) { BioKind::Swap } else { BioKind::Data };
+        if kind == BioKind::Swap {
+            self.mm.counters.swap_out_pages += 1;
+            self.since_sample.swap_out += 1;
+        }
+        let task = &mut self.tasks[t as usize];
+        task.set_top(Frame::WriteOut { page, queued: true });
+        task.push(Frame::Submit { page, dir: Dir::Write, kind, waited: false });
+        Flow::Continue
+    }
+
+    /// `swapin_readahead` and `read_swap_cache_async`: the cluster first, then the page itself if it is not in by then.
+    pub(super) fn step_swap_in(&mut self, t: u32, page: u32, slot: u32, end: u32, at: Bring) -> Flow {
+        let own = self.mm.page(page).slot;
+        let target = if slot < end { self.mm.swap.owner(slot) } else { Some(page) };
+        let finished = |sim: &mut Self| {
+            sim.tasks[t as usize].pop(0);
+            Flow::Continue
+        };
+        let next = |sim: &mut Self| {
+            if slot >= end {
+                return finished(sim);
+            }
+            sim.tasks[t as usize].set_top(Frame::SwapIn { page, slot: slot + 1, end, at: Bring::Next });
+            Flow::Continue
+        };
+        if own == 0 {
+            return finished(self);
+        }
+        match at {
+            Bring::Next => match target {
+                // The cluster's window was looked up before we slept; a freed slot ends it.
+                None => {
+                    self.tasks[t as usize].set_top(Frame::SwapIn { page, slot: end, end, at: Bring::Next });
+                    Flow::Continue
+                }
+                Some(id) if self.mm.page(id).any(flag::PRESENT) => next(self),
+                Some(_) => {
+                    self.tasks[t as usize].set_top(Frame::SwapIn { page, slot, end, at: Bring::Allocated });
+                    self.call_alloc(t, AllocFlags::USER)
+                }
+            },
+            Bring::Allocated => {
+                let zone = self.tasks[t as usize].ret;
+                if zone == FAILED {
+                    self.tasks[t as usize].pop(FAILED);
+                    return Flow::Continue;
+                }
+                let Some(id) = target.filter(|&id| !self.mm.page(id).any(flag::PRESENT)) else {
+                    self.mm.zones.give(zone as usize);
+                    return next(self);
+                };
+                self.mm.add_anon(id, zone as usize);
+                self.mm.add_to_swap_cache(id);
+                self.mm.lru_add(id);
+                self.mm.lock(id);
+                self.mm.clear(id, flag::UPTODATE | flag::DIRTY | flag::REFERENCED);
+                self.mm.counters.swap_in_pages += 1;
+                self.since_sample.swap_in += 1;
+                let task = &mut self.tasks[t as usize];
+                task.set_top(Frame::SwapIn { page, slot, end, at: Bring::Queued });
+                task.push(Frame::Submit { page: id, dir: Dir::Read, kind: BioKind::Swap, waited: false });
+                Flow::Continue
+            }
+            Bring::Queued => next(self),
+        }
+    }
+
+    /// A wait on a page, by what the waiter does: its own read, somebody's lock, or a sync.
+    pub(super) fn page_wait_cause(&self, t: u32) -> Cause {
+        use crate::program::Op;
+        let task = &self.tasks[t as usize];
+        if task.daemon {
+            return Cause::Sync;
+        }
+        match self.current_op(t) {
+            Some(Op::Fsync { .. } | Op::Sync) => Cause::Sync,
+            Some(Op::Read { .. } | Op::Readdir { .. }) if task.op.at != At::LockWait => Cause::Read,
+            Some(Op::Write { .. } | Op::RecvWrite { .. }) if task.op.at == At::Filled => Cause::Read,
+            Some(Op::Touch { .. }) => Cause::SwapIn,
+            _ => Cause::PageLock,
+        }
+    }
+}

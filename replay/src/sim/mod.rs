@@ -1,0 +1,505 @@
+//! The simulator: one machine, one program, one thread, integer nanoseconds.
+//!
+//! [`run`] plays a [`Program`] under a [`Config`]. Tasks run in bursts on the machine's processors; I/O completions and
+//! timers are events. A burst's I/O is stamped with the burst's beginning; bursts are cut at [`BURST`], which bounds that
+//! error. Everything that can block is a [`frame::Frame`]; everything else is synchronous.
+
+pub mod event;
+pub mod frame;
+pub mod task;
+
+mod alloc;
+mod daemons;
+mod fault;
+mod io;
+mod lookup;
+mod net;
+mod oom;
+mod ops;
+mod read;
+mod sample;
+mod sched;
+mod sync;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use crate::block::{Bio, BlockLayer, RqId, Submit};
+use crate::config::Config;
+use crate::mm::Mm;
+use crate::program::{FileKind, LinkKind, Program, Start};
+use crate::reclaim::DirtyLimits;
+use crate::results::{ClientRow, EventKind, EventRow, ResultSink};
+use crate::writeback;
+use event::{Event, EventQueue};
+use frame::{Bdflush, Frame, Kswapd, Kupdate};
+use kreplay_traces::units::{Bytes, Nanos, Sectors};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use task::Task;
+
+/// Longest stretch of processor time between two looks at the events.
+pub const BURST: Nanos = Nanos::from_micros(100);
+/// Time slice of a task when others are ready (2.4's default at HZ 100).
+pub const SLICE: Nanos = Nanos::from_millis(60);
+/// So many events without time moving mean a livelock.
+const LIVELOCK_EVENTS: u64 = 2_000_000;
+/// Events between two looks at the stop flag.
+const STOP_CHECK: u64 = 4096;
+
+/// How operations are paced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pacing {
+    /// The next operation is issued when the last returned, plus its think time.
+    Closed,
+    /// Operations are issued when they were recorded, or when the last returned if that is later.
+    Recorded,
+    /// As recorded, with all times multiplied.
+    Scaled(f64),
+}
+
+impl std::fmt::Display for Pacing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Pacing::Closed => f.write_str("closed"),
+            Pacing::Recorded => f.write_str("recorded"),
+            Pacing::Scaled(x) => write!(f, "scaled={x}"),
+        }
+    }
+}
+
+impl std::str::FromStr for Pacing {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        match s {
+            "closed" => Ok(Pacing::Closed),
+            "recorded" => Ok(Pacing::Recorded),
+            _ => match s.strip_prefix("scaled=").map(str::parse::<f64>) {
+                Some(Ok(x)) if x.is_finite() && x > 0.0 => Ok(Pacing::Scaled(x)),
+                _ => Err(format!("\"{s}\" is no pacing: use closed, recorded or scaled=X with X above 0")),
+            },
+        }
+    }
+}
+
+/// Why a simulation could not run or did not end.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SimError {
+    /// The configuration asks for something that does not exist or can't be.
+    #[error("{0}")]
+    Config(String),
+    /// The program is not consistent.
+    #[error("the compiled trace is not consistent: {0}")]
+    Program(String),
+    /// Stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Simulated time at the end of the last foreground task.
+    pub elapsed: Nanos,
+    /// Events processed.
+    pub events: u64,
+    /// All foreground tasks ended (else a hang or a livelock was found, see the events table).
+    pub finished: bool,
+}
+
+/// State of an open file description: 2.4's read-ahead context (`f_raend` and its kin), in pages.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ofd {
+    file: u32,
+    reada: bool,
+    raend: u64,
+    ralen: u64,
+    rawin: u64,
+    ramax: u64,
+}
+
+/// State of a file.
+#[derive(Clone, Debug, Default)]
+struct FileState {
+    size: u64,
+    writer: Option<u32>,
+    waiting: VecDeque<u32>,
+}
+
+/// State of a channel.
+#[derive(Clone, Debug, Default)]
+struct Channel {
+    count: u64,
+    waiting: VecDeque<(u32, u32)>,
+}
+
+/// State of a link.
+#[derive(Clone, Debug, Default)]
+struct Link {
+    busy_until: Nanos,
+    last_tick: Nanos,
+    budget: u64,
+    next_client: u32,
+    arrived: Vec<u64>,
+}
+
+/// A request that a device works on.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    dev: u32,
+    rq: RqId,
+}
+
+/// What happened since the last sample.
+#[derive(Clone, Copy, Debug, Default)]
+struct SinceSample {
+    read_sectors: u64,
+    write_sectors: u64,
+    swap_in: u64,
+    swap_out: u64,
+    interrupts: u64,
+    switches: u64,
+    busy: Nanos,
+    user: Nanos,
+}
+
+/// The rule of 2.4.14+ for killing: failures in a row.
+#[derive(Clone, Copy, Debug, Default)]
+struct OomState {
+    first: Nanos,
+    last: Nanos,
+    count: u32,
+}
+
+/// One simulated machine playing one program. `Clone` forks it, state and all.
+#[derive(Clone, Debug)]
+pub struct Sim<'p> {
+    program: &'p Program,
+    config: Config,
+    pacing: Pacing,
+    limits: DirtyLimits,
+    /// Memory.
+    pub mm: Mm,
+    block: BlockLayer,
+    tasks: Vec<Task>,
+    files: Vec<FileState>,
+    ofds: Vec<Ofd>,
+    channels: Vec<Channel>,
+    links: Vec<Link>,
+    events: EventQueue,
+    run_queue: VecDeque<u32>,
+    running: Vec<Option<u32>>,
+    slice_end: Vec<Nanos>,
+    in_flight: Vec<Option<InFlight>>,
+    now: Nanos,
+    /// Processor time of the burst in hand.
+    cost: Nanos,
+    foreground: u32,
+    since_sample: SinceSample,
+    oom: OomState,
+    scratch: Vec<Bio>,
+    kswapd: u32,
+    bdflush: u32,
+    swap_dev: Option<u32>,
+    at_this_time: u64,
+    block_timer: Option<Nanos>,
+}
+
+const fn assert_clone_send<T: Clone + Send + 'static>() {}
+const _: () = assert_clone_send::<Sim<'static>>();
+
+/// Play a program.
+///
+/// # Errors
+/// A configuration that can't be, an inconsistent program, or an interruption. Hangs and livelocks of the simulated
+/// kernel are findings, not errors: they go to the sink's events and make [`RunSummary::finished`] false.
+pub fn run(
+    program: &Program,
+    config: &Config,
+    seed: u64,
+    pacing: Pacing,
+    sink: &mut dyn ResultSink,
+    stop: &AtomicBool,
+) -> Result<RunSummary, SimError> {
+    let mut sim = Sim::new(program, config, seed, pacing)?;
+    sim.run(sink, stop)
+}
+
+impl<'p> Sim<'p> {
+    /// A machine at time zero.
+    ///
+    /// # Errors
+    /// See [`run`].
+    pub fn new(program: &'p Program, config: &Config, seed: u64, pacing: Pacing) -> Result<Self, SimError> {
+        let bad = |why: &str| Err(SimError::Config(why.to_owned()));
+        if config.machine.block_bytes != 4096 {
+            return bad("machine.block-bytes: only 4096 is modelled so far");
+        }
+        if config.machine.ram < 4 * 1024 || config.machine.reserved * 2 > config.machine.ram {
+            return bad("machine.ram: at least 4 MiB, and at least twice machine.reserved");
+        }
+        if config.machine.hz == 0 || config.machine.hz > 1000 || config.machine.cpus == 0 || config.machine.cpus > 64 {
+            return bad("machine.hz must be 1 to 1000 and machine.cpus 1 to 64");
+        }
+        if config.reclaim.def_priority == 0 || config.reclaim.cluster == 0 || config.writeback.batch == 0 {
+            return bad("reclaim.def-priority, reclaim.cluster and writeback.batch must be above 0");
+        }
+        if program.tasks.is_empty() {
+            return Err(SimError::Program("it has no tasks".into()));
+        }
+        let mut devices = program.devices.clone();
+        let mut swap_dev = None;
+        if config.machine.swap > 0 {
+            swap_dev = Some(devices.len() as u32);
+            devices.push(crate::program::DeviceInfo {
+                name: "swap".into(),
+                sectors: Sectors(config.machine.swap * 2),
+                partitions: vec![Sectors(0)],
+            });
+        }
+        let block = BlockLayer::new(config, &devices).map_err(|e| SimError::Config(e.to_string()))?;
+        let mm = Mm::new(program, config);
+        let mut tasks: Vec<Task> = program.tasks.iter().map(|_| Task::new(Frame::Program, false)).collect();
+        let kswapd = tasks.len() as u32;
+        tasks.push(Task::new(Frame::Kswapd { at: Kswapd::Sleep, class: 0, more: false }, true));
+        tasks[kswapd as usize].memalloc = true;
+        let bdflush = tasks.len() as u32;
+        tasks.push(Task::new(Frame::Bdflush { at: Bdflush::Waited }, true));
+        tasks.push(Task::new(Frame::Kupdate { at: Kupdate::Begin }, true));
+        let cpus = config.machine.cpus as usize;
+        let mut sim = Self {
+            limits: writeback::limits(&config.writeback, &mm),
+            files: program
+                .files
+                .iter()
+                .map(|f| FileState { size: if f.exists { f.initial_size } else { 0 }, ..FileState::default() })
+                .collect(),
+            ofds: vec![Ofd::default(); program.ofds as usize],
+            channels: program
+                .channels
+                .iter()
+                .map(|&n| Channel { count: u64::from(n), waiting: VecDeque::new() })
+                .collect(),
+            links: program
+                .links
+                .iter()
+                .map(|l| Link { arrived: vec![0; l.clients as usize], ..Link::default() })
+                .collect(),
+            foreground: program.tasks.iter().filter(|t| !t.background).count() as u32,
+            program,
+            config: config.clone(),
+            pacing,
+            mm,
+            block,
+            tasks,
+            events: EventQueue::default(),
+            run_queue: VecDeque::new(),
+            running: vec![None; cpus],
+            slice_end: vec![Nanos::ZERO; cpus],
+            in_flight: Vec::new(),
+            now: Nanos::ZERO,
+            cost: Nanos::ZERO,
+            since_sample: SinceSample::default(),
+            oom: OomState::default(),
+            scratch: Vec::new(),
+            kswapd,
+            bdflush,
+            swap_dev,
+            at_this_time: 0,
+            block_timer: None,
+        };
+        sim.start_tasks(seed);
+        Ok(sim)
+    }
+
+    fn start_tasks(&mut self, seed: u64) {
+        for (i, t) in self.program.tasks.iter().enumerate() {
+            if let Start::At(at) = t.start {
+                let at = match self.pacing {
+                    Pacing::Scaled(x) => Nanos((at.0 as f64 * x) as u64),
+                    _ => at,
+                };
+                // Seeds above 0 let tasks that begin together begin up to 1 ms apart: chaotic loads then differ.
+                let jitter = if seed == 0 { 0 } else { splitmix(seed ^ (i as u64) << 32) % 1_000_000 };
+                self.tasks[i].wait = Wait::Time;
+                self.events.push(at + Nanos(jitter), Event::Wake(i as u32));
+            }
+        }
+        for d in self.kswapd..self.tasks.len() as u32 {
+            self.tasks[d as usize].wait = Wait::Daemon;
+            if d > self.bdflush {
+                self.tasks[d as usize].wait = Wait::Time;
+                self.events.push(Nanos::ZERO, Event::Wake(d));
+            }
+        }
+        for (i, l) in self.program.links.iter().enumerate() {
+            if matches!(l.kind, LinkKind::Segments { .. }) {
+                self.events.push(Nanos::ZERO, Event::LinkTick(i as u32));
+            }
+        }
+        self.events.push(Nanos::from_secs(1), Event::Sample);
+    }
+
+    /// Play until the last foreground task has ended.
+    ///
+    /// # Errors
+    /// [`SimError::Interrupted`].
+    pub fn run(&mut self, sink: &mut dyn ResultSink, stop: &AtomicBool) -> Result<RunSummary, SimError> {
+        let mut handled = 0u64;
+        let finished = loop {
+            self.schedule(sink);
+            if self.foreground == 0 {
+                break true;
+            }
+            let before = self.now;
+            let Some((at, event)) = self.events.pop() else {
+                self.report_hang(sink, EventKind::Hung, "no event is pending");
+                break false;
+            };
+            debug_assert!(at >= self.now, "time runs backwards");
+            self.now = at;
+            self.handle(event, sink);
+            handled += 1;
+            self.at_this_time = if self.now > before { 0 } else { self.at_this_time + 1 };
+            if self.at_this_time > LIVELOCK_EVENTS {
+                self.report_hang(sink, EventKind::Livelock, "time does not advance");
+                break false;
+            }
+            if handled % STOP_CHECK == 0 && (stop.load(Ordering::Relaxed) || sink.failed()) {
+                return Err(SimError::Interrupted);
+            }
+            if matches!(event, Event::Sample) && self.all_stuck() {
+                self.report_hang(sink, EventKind::Hung, "nothing can wake the tasks that are left");
+                break false;
+            }
+        };
+        self.finish(sink, handled);
+        Ok(RunSummary { elapsed: self.now, events: handled, finished })
+    }
+
+    fn handle(&mut self, event: Event, sink: &mut dyn ResultSink) {
+        match event {
+            Event::Wake(t) => self.wake(t),
+            Event::CpuFree(c) => self.burst_over(c as usize),
+            Event::IoDone(slot) => self.io_done(slot, sink),
+            Event::BlockTimer => {
+                self.block_timer = None;
+                self.kick();
+            }
+            Event::LinkTick(l) => self.link_tick(l as usize),
+            Event::Sample => {
+                let row = self.sample();
+                sink.sample(&row);
+                self.events.push(self.now + Nanos::from_secs(1), Event::Sample);
+            }
+        }
+    }
+
+    /// Local time of the task that runs: the burst's beginning plus what it has used.
+    #[inline]
+    fn local_now(&self) -> Nanos {
+        self.now + self.cost
+    }
+
+    #[inline]
+    fn charge(&mut self, ns: u64) {
+        self.cost += Nanos(ns);
+    }
+
+    /// Current timer tick.
+    fn tick(&self) -> u32 {
+        (self.now.0 / self.tick_ns()) as u32
+    }
+
+    fn tick_ns(&self) -> u64 {
+        1_000_000_000 / u64::from(self.config.machine.hz)
+    }
+
+    /// When a kernel timer set now for `time` fires: whole ticks, plus the one that is under way.
+    fn timer_at(&self, time: Nanos) -> Nanos {
+        let tick = self.tick_ns();
+        let now = self.local_now().0;
+        Nanos((now / tick + time.0.div_ceil(tick) + 1) * tick)
+    }
+
+    fn all_stuck(&self) -> bool {
+        self.run_queue.is_empty()
+            && self.running.iter().all(Option::is_none)
+            && self.block.in_flight() == 0
+            && !self.block.any_plugged()
+            && self.tasks.iter().filter(|t| !t.daemon).all(|t| {
+                matches!(
+                    t.wait,
+                    Wait::Ended | Wait::Start | Wait::Channel(_) | Wait::Inode(_) | Wait::Page(_) | Wait::Buffer(_)
+                        | Wait::Slot
+                )
+            })
+    }
+
+    fn report_hang(&self, sink: &mut dyn ResultSink, kind: EventKind, why: &str) {
+        let waiting: Vec<String> = self
+            .tasks
+            .iter()
+            .enumerate()
+            .filter(|(_, t)| !t.daemon && t.wait != Wait::Ended)
+            .take(8)
+            .map(|(i, t)| format!("{}: {:?} in {:?}", self.program.tasks[i].name, t.wait, t.chain()))
+            .collect();
+        let text = format!("{why}; {}", waiting.join("; "));
+        sink.event(&EventRow { time: self.now, task: None, kind, text });
+    }
+
+    fn finish(&mut self, sink: &mut dyn ResultSink, handled: u64) {
+        let c = &mut self.mm.counters;
+        c.elapsed_ns = self.now.0;
+        c.events = handled;
+        c.device_busy_ns =
+            (0..self.program.devices.len() as u32 + u32::from(self.swap_dev.is_some())).map(|d| self.block.device_busy(d).0).sum();
+        for (i, t) in self.tasks.iter().enumerate().take(self.program.tasks.len()) {
+            sink.client(&ClientRow {
+                task: i as u32,
+                start: t.total.start,
+                end: t.total.end,
+                bytes_read: Bytes(t.total.read),
+                bytes_written: Bytes(t.total.written),
+                think: t.total.think,
+                blame: t.total.blame,
+                killed: t.total.killed,
+            });
+        }
+        sink.counters(&self.mm.counters);
+    }
+
+    /// Offer a bio; counts what vmstat counts, which is at submission.
+    fn submit_bio(&mut self, dev: u32, bio: Bio, retry: Option<u32>) -> Submit {
+        let now = self.now;
+        let s = match retry {
+            Some(t) => self.block.retry(dev, bio, t, now),
+            None => self.block.submit(dev, bio, now),
+        };
+        if s != Submit::Full {
+            let n = u64::from(bio.nr);
+            match bio.dir {
+                crate::block::Dir::Read => self.since_sample.read_sectors += n,
+                crate::block::Dir::Write => self.since_sample.write_sectors += n,
+            }
+        }
+        s
+    }
+
+    fn is_meta(&self, page: u32) -> bool {
+        self.program.files[self.mm.file_of(page) as usize].kind != FileKind::Regular
+    }
+}
+
+use task::Wait;
+
+/// splitmix64, for start jitter.
+fn splitmix(x: u64) -> u64 {
+    let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

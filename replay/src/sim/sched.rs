@@ -1,0 +1,228 @@
+//! Processors, the run queue, and the loop that advances a task's frames.
+
+use super::event::Event;
+use super::frame::Frame;
+use super::task::Wait;
+use super::{BURST, SLICE, Sim};
+use crate::results::{Cause, ResultSink};
+use kreplay_traces::units::Nanos;
+
+/// What a step of the top frame came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// Go on with the (new) top frame.
+    Continue,
+    /// The task waits; one wait was registered.
+    Block,
+    /// Let others run first.
+    Yield,
+}
+
+impl Sim<'_> {
+    /// Make a waiting task ready.
+    pub(super) fn wake(&mut self, t: u32) {
+        let now = self.now;
+        let task = &mut self.tasks[t as usize];
+        if matches!(task.wait, Wait::Nothing | Wait::Ended) {
+            return;
+        }
+        task.account(task.cause, now);
+        task.wait = Wait::Nothing;
+        task.ready = true;
+        self.run_queue.push_back(t);
+    }
+
+    /// Give free processors to ready tasks, until all work that can be done now is done.
+    pub(super) fn schedule(&mut self, sink: &mut dyn ResultSink) {
+        while !self.run_queue.is_empty() {
+            let Some(cpu) = self.running.iter().position(Option::is_none) else { return };
+            let Some(t) = self.run_queue.pop_front() else { return };
+            let now = self.now;
+            self.since_sample.switches += 1;
+            let task = &mut self.tasks[t as usize];
+            task.ready = false;
+            task.account(Cause::RunQueue, now);
+            self.running[cpu] = Some(t);
+            self.slice_end[cpu] = now + SLICE;
+            self.run_burst(cpu, t, sink);
+        }
+    }
+
+    /// A processor has worked off a burst.
+    pub(super) fn burst_over(&mut self, cpu: usize) {
+        let Some(t) = self.running[cpu].take() else { return };
+        let task = &mut self.tasks[t as usize];
+        if task.wait == Wait::Nothing && !task.ready {
+            task.ready = true;
+            // Within its slice a task goes on before others.
+            if self.now < self.slice_end[cpu] {
+                self.run_queue.push_front(t);
+            } else {
+                self.run_queue.push_back(t);
+            }
+        }
+    }
+
+    /// Run a task until it blocks, or for a burst.
+    fn run_burst(&mut self, cpu: usize, t: u32, sink: &mut dyn ResultSink) {
+        // A task woken while its last burst was still being worked off (several processors) begins when that ends.
+        self.cost = self.tasks[t as usize].since.saturating_sub(self.now);
+        let mut began = self.cost;
+        loop {
+            let flow = self.step(t, sink);
+            self.drain_wakes();
+            match flow {
+                Flow::Continue if self.cost - began < BURST => {}
+                Flow::Continue => {
+                    // Nothing else can happen before this burst is over: go on in place.
+                    let end = self.local_now();
+                    if self.run_queue.is_empty() && self.events.next_at().is_none_or(|at| at > end) && self.only_runner(cpu)
+                    {
+                        self.note_busy(self.cost - began);
+                        self.now = end;
+                        self.at_this_time = 0;
+                        self.cost = Nanos::ZERO;
+                        began = Nanos::ZERO;
+                        continue;
+                    }
+                    break;
+                }
+                Flow::Block | Flow::Yield => {
+                    let end = self.local_now();
+                    self.tasks[t as usize].account(Cause::Cpu, end);
+                    if flow == Flow::Yield {
+                        self.tasks[t as usize].ready = true;
+                        self.run_queue.push_back(t);
+                    }
+                    break;
+                }
+            }
+        }
+        let end = self.local_now();
+        self.tasks[t as usize].account(Cause::Cpu, end);
+        self.note_busy(self.cost - began);
+        if self.cost == Nanos::ZERO {
+            self.burst_over(cpu);
+        } else {
+            self.events.push(end, Event::CpuFree(cpu as u32));
+        }
+        self.cost = Nanos::ZERO;
+    }
+
+    fn only_runner(&self, cpu: usize) -> bool {
+        self.running.iter().enumerate().all(|(i, r)| i == cpu || r.is_none())
+    }
+
+    fn note_busy(&mut self, time: Nanos) {
+        self.since_sample.busy += time;
+    }
+
+    /// Register the task's one wait. Time until it is woken goes to the cause that its frames tell.
+    pub(super) fn block_on(&mut self, t: u32, wait: Wait) -> Flow {
+        let end = self.local_now();
+        self.tasks[t as usize].account(Cause::Cpu, end);
+        let cause = self.cause_of(t, wait);
+        let task = &mut self.tasks[t as usize];
+        task.wait = wait;
+        task.cause = cause;
+        Flow::Block
+    }
+
+    /// Sleep until `at`.
+    pub(super) fn sleep_until(&mut self, t: u32, at: Nanos) -> Flow {
+        let at = at.max(self.local_now());
+        self.events.push(at, Event::Wake(t));
+        self.block_on(t, Wait::Time)
+    }
+
+    /// Wait for a page's lock or buffer: unplugs all queues first, as `sync_page` and `wait_on_buffer` do.
+    pub(super) fn wait_on_page(&mut self, t: u32, wait: Wait) -> Flow {
+        let (Wait::Page(id) | Wait::Buffer(id)) = wait else { unreachable!("not a page wait: {wait:?}") };
+        if self.block.any_plugged() {
+            self.block.unplug_all();
+            self.kick();
+        }
+        let page = self.mm.page_mut(id);
+        let first = std::mem::replace(&mut page.waiters, t + 1);
+        self.tasks[t as usize].next_waiter = first;
+        self.block_on(t, wait)
+    }
+
+    /// Wake everybody who waits on a page; each looks again for itself. Newest first, as 2.4's wait queues do it.
+    fn wake_page(&mut self, id: u32) {
+        let mut next = std::mem::take(&mut self.mm.page_mut(id).waiters);
+        while next != 0 {
+            let t = next - 1;
+            next = std::mem::take(&mut self.tasks[t as usize].next_waiter);
+            self.wake(t);
+        }
+    }
+
+    /// Carry out the wake-ups that memory management and the block layer asked for.
+    pub(super) fn drain_wakes(&mut self) {
+        while let Some(id) = self.mm.unlocked.pop() {
+            self.wake_page(id);
+        }
+        if std::mem::take(&mut self.mm.wake_bdflush) {
+            self.wake_daemon(self.bdflush);
+        }
+        while let Some(t) = self.block.next_wake() {
+            self.wake(t);
+        }
+    }
+
+    pub(super) fn wake_daemon(&mut self, t: u32) {
+        if self.tasks[t as usize].wait == Wait::Daemon {
+            self.wake(t);
+        }
+    }
+
+    /// Which cause a wait belongs to: the outermost frame that explains it.
+    fn cause_of(&self, t: u32, wait: Wait) -> Cause {
+        let task = &self.tasks[t as usize];
+        if let Wait::Slot = wait {
+            return Cause::Slot;
+        }
+        for f in task.chain() {
+            match f {
+                Frame::Reclaim => return Cause::Reclaim,
+                Frame::Balance { .. } => return Cause::Throttle,
+                Frame::SwapIn { .. } => return Cause::SwapIn,
+                Frame::Bread { .. } | Frame::Lookup { .. } => return Cause::Meta,
+                _ => {}
+            }
+        }
+        match wait {
+            Wait::Page(_) | Wait::Buffer(_) => self.page_wait_cause(t),
+            Wait::Inode(_) => Cause::Inode,
+            Wait::Channel(_) | Wait::Start => Cause::Dep,
+            Wait::Time | Wait::Daemon => self.time_wait_cause(t),
+            Wait::Slot | Wait::Nothing | Wait::Ended => Cause::Slot,
+        }
+    }
+
+    /// Advance the top frame of a task.
+    fn step(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
+        match self.tasks[t as usize].top() {
+            Frame::Program => self.step_program(t, sink),
+            Frame::Op => self.step_op(t, sink),
+            Frame::Readahead { base, done, max, at } => self.step_readahead(t, base, done, max, at),
+            Frame::Alloc { flags, at } => self.step_alloc(t, flags, at),
+            Frame::Reclaim => self.step_reclaim(t, sink),
+            Frame::ReadPage { page, kind, mapped } => self.step_read_page(t, page, kind, mapped),
+            Frame::Bread { page, at } => self.step_bread(t, page, at),
+            Frame::Submit { page, dir, kind, waited } => self.step_submit(t, page, dir, kind, waited),
+            Frame::WaitPage { page } => self.step_wait_page(t, page),
+            Frame::WaitBuffer { page } => self.step_wait_buffer(t, page),
+            Frame::WriteSome { next, len } => self.step_write_some(t, next, len),
+            Frame::Balance { at } => self.step_balance(t, at),
+            Frame::WriteOut { page, queued } => self.step_write_out(t, page, queued),
+            Frame::SwapIn { page, slot, end, at } => self.step_swap_in(t, page, slot, end, at),
+            Frame::ReadAround { first, end, at } => self.step_read_around(t, first, end, at),
+            Frame::Lookup { file, at } => self.step_lookup(t, file, at),
+            Frame::Kswapd { at, class, more } => self.step_kswapd(t, at, class, more),
+            Frame::Bdflush { at } => self.step_bdflush(t, at),
+            Frame::Kupdate { at } => self.step_kupdate(t, at),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! write(): `generic_file_write` with `block_prepare_write` and `generic_commit_write`, and `balance_dirty`.
+//!
+//! Source: mm/filemap.c and fs/buffer.c of 2.4.10 to 2.4.17. A write of part of a block that is not in memory reads it
+//! first, with the page locked and the inode's semaphore held.
+
+use super::Sim;
+use super::frame::{Balance, Bread, FAILED, Frame};
+use super::sched::Flow;
+use super::task::{At, Wait};
+use crate::block::{BioKind, Dir};
+use crate::mm::page::{flag, noop};
+use crate::mm::zone::AllocFlags;
+use crate::writeback::{self, DirtyState};
+use kreplay_traces::units::{Nanos, PAGE_BYTES};
+
+impl Sim<'_> {
+    /// One step of a write; `None` when it is done.
+    pub(super) fn step_write(&mut self, t: u32) -> Option<Flow> {
+        match self.tasks[t as usize].op.at {
+            At::Begin => Some(self.begin_write(t)),
+            At::Loop => self.write_loop(t),
+            At::Waited => {
+                // Somebody else held the page.
+                let id = self.page_in_hand(t);
+                if self.mm.page(id).any(flag::LOCKED) {
+                    return Some(self.wait_on_page(t, Wait::Page(id)));
+                }
+                self.unpin(t, id);
+                self.tasks[t as usize].op.at = At::Loop;
+                Some(Flow::Continue)
+            }
+            At::Allocated => Some(self.write_allocated(t)),
+            At::Mapped => Some(self.prepare_block(t)),
+            At::BlockRead => {
+                let id = self.page_in_hand(t);
+                let task = &mut self.tasks[t as usize];
+                task.op.at = At::Filled;
+                task.push(Frame::WaitBuffer { page: id });
+                Some(Flow::Continue)
+            }
+            At::Filled => Some(self.commit(t)),
+            At::Balanced => {
+                self.end_page(t);
+                Some(Flow::Continue)
+            }
+            at => unreachable!("a write is never at {at:?}"),
+        }
+    }
+
+    fn begin_write(&mut self, t: u32) -> Flow {
+        let file = self.tasks[t as usize].op.file;
+        let f = &mut self.files[file as usize];
+        match f.writer {
+            Some(w) if w == t => {}
+            Some(_) => {
+                f.waiting.push_back(t);
+                return self.block_on(t, Wait::Inode(file));
+            }
+            None => f.writer = Some(t),
+        }
+        self.tasks[t as usize].op.at = At::Loop;
+        self.mm.names.set_inode_dirty(file, true);
+        self.charge(self.config.machine.syscall_ns);
+        Flow::Continue
+    }
+
+    /// Give the inode's semaphore to the next writer.
+    pub(super) fn release_inode(&mut self, t: u32, file: u32) {
+        let f = &mut self.files[file as usize];
+        debug_assert_eq!(f.writer, Some(t));
+        f.writer = f.waiting.pop_front();
+        if let Some(next) = f.writer {
+            self.wake(next);
+        }
+    }
+
+    #[inline(never)]
+    fn run_write_hits(&mut self, t: u32) {
+        let op = self.tasks[t as usize].op;
+        if op.pos % PAGE_BYTES != 0 {
+            return;
+        }
+        let index = op.pos / PAGE_BYTES;
+        let from = (u64::from(op.first) + index) as usize;
+        let hot = &self.mm.hot[from..from + (op.end / PAGE_BYTES - index) as usize];
+        let hits = hot.iter().position(|h| h & noop::WRITE == 0).unwrap_or(hot.len()) as u64;
+        self.mm.counters.page_hits += hits;
+        self.tasks[t as usize].op.pos += hits * PAGE_BYTES;
+        self.charge(hits * self.config.machine.copy_page_ns);
+    }
+
+    fn write_loop(&mut self, t: u32) -> Option<Flow> {
+        loop {
+            self.run_write_hits(t);
+            let op = self.tasks[t as usize].op;
+            if op.pos >= op.end {
+                self.release_inode(t, op.file);
+                return None;
+            }
+            if self.cost >= super::BURST {
+                return Some(Flow::Continue);
+            }
+            let id = self.page_in_hand(t);
+            let p = *self.mm.page(id);
+            if !p.any(flag::PRESENT) {
+                self.mm.counters.page_misses += 1;
+                self.tasks[t as usize].op.at = At::Allocated;
+                return Some(self.call_alloc(t, AllocFlags::USER));
+            }
+            self.mm.counters.page_hits += 1;
+            if p.any(flag::LOCKED) {
+                self.pin(t, id);
+                self.tasks[t as usize].op.at = At::Waited;
+                return Some(Flow::Continue);
+            }
+            self.mm.lock(id);
+            // Nothing to read, no block to find: stay in this loop.
+            if p.has(flag::UPTODATE | flag::BUFFER) {
+                if self.commit(t) == Flow::Continue && self.tasks[t as usize].op.at == At::Loop {
+                    continue;
+                }
+                return Some(Flow::Continue);
+            }
+            return Some(self.find_block(t, id));
+        }
+    }
+
+    fn write_allocated(&mut self, t: u32) -> Flow {
+        let id = self.page_in_hand(t);
+        let zone = self.tasks[t as usize].ret;
+        let op = &mut self.tasks[t as usize].op;
+        op.at = At::Loop;
+        if zone == FAILED {
+            // The write ends short (ENOMEM).
+            op.end = op.pos;
+            return Flow::Continue;
+        }
+        if self.mm.page(id).any(flag::PRESENT) {
+            self.mm.zones.give(zone as usize);
+            return Flow::Continue;
+        }
+        self.mm.add_to_page_cache(id, zone as usize);
+        self.find_block(t, id)
+    }
+
+    /// `get_block`: the indirect block has to be in memory; a block that is allocated now dirties it.
+    fn find_block(&mut self, t: u32, id: u32) -> Flow {
+        let missing = self.missing_indirect(id);
+        let task = &mut self.tasks[t as usize];
+        task.op.at = At::Mapped;
+        if let Some(block) = missing {
+            task.push(Frame::Bread { page: block, at: Bread::Look });
+        }
+        Flow::Continue
+    }
+
+    fn prepare_block(&mut self, t: u32) -> Flow {
+        let id = self.page_in_hand(t);
+        let op = &self.tasks[t as usize].op;
+        let offset = op.pos % PAGE_BYTES;
+        let whole = offset == 0 && op.end - op.pos >= PAGE_BYTES;
+        let p = *self.mm.page(id);
+        let fresh = !p.any(flag::ON_DISK);
+        if fresh {
+            self.mm.set(id, flag::ON_DISK);
+            if let Some(block) = self.indirect_of(id) {
+                self.dirty_metadata(block);
+            }
+        }
+        self.mm.attach_buffer(id);
+        if p.any(flag::UPTODATE) || whole || fresh {
+            return self.commit(t);
+        }
+        if p.any(flag::BUF_LOCKED) {
+            let task = &mut self.tasks[t as usize];
+            task.push(Frame::WaitBuffer { page: id });
+            return Flow::Continue;
+        }
+        self.mm.set(id, flag::BUF_LOCKED);
+        let task = &mut self.tasks[t as usize];
+        task.op.at = At::BlockRead;
+        task.push(Frame::Submit { page: id, dir: Dir::Read, kind: BioKind::Data, waited: false });
+        Flow::Continue
+    }
+
+    /// Mark a metadata block dirty that is in memory; one that is not yet is read and written later in reality, here it
+    /// costs nothing.
+    pub(super) fn dirty_metadata(&mut self, block: u32) -> bool {
+        if !self.mm.page(block).has(flag::PRESENT | flag::UPTODATE) {
+            return false;
+        }
+        let at = self.flush_tick();
+        self.mm.dirty_buffer(block, at)
+    }
+
+    fn flush_tick(&self) -> u32 {
+        let age = Nanos::from_millis(self.config.writeback.expire_ms);
+        self.tick() + (age.0 / self.tick_ns()) as u32
+    }
+
+    /// Copy, mark the buffer dirty, balance.
+    fn commit(&mut self, t: u32) -> Flow {
+        let id = self.page_in_hand(t);
+        let op = self.tasks[t as usize].op;
+        let n = (PAGE_BYTES - op.pos % PAGE_BYTES).min(op.end - op.pos);
+        self.charge(n * self.config.machine.copy_page_ns / PAGE_BYTES);
+        self.mm.set(id, flag::UPTODATE | flag::ON_DISK);
+        let f = &mut self.files[op.file as usize];
+        f.size = f.size.max(op.pos + n);
+        let at = self.flush_tick();
+        let newly = self.mm.dirty_buffer(id, at);
+        if newly && writeback::over_soft(&self.mm, &self.limits) {
+            let task = &mut self.tasks[t as usize];
+            task.op.at = At::Balanced;
+            task.push(Frame::Balance { at: Balance::Look });
+            return Flow::Continue;
+        }
+        self.end_page(t);
+        Flow::Continue
+    }
+
+    fn end_page(&mut self, t: u32) {
+        let id = self.page_in_hand(t);
+        self.mm.set(id, flag::REFERENCED);
+        self.mm.page_mut(id).flags &= !flag::READAHEAD;
+        self.mm.unlock(id);
+        self.mm.refresh_hot(id);
+        let op = &mut self.tasks[t as usize].op;
+        op.pos += (PAGE_BYTES - op.pos % PAGE_BYTES).min(op.end - op.pos);
+        op.at = At::Loop;
+        if self.mm.page(id).any(flag::ORPHAN) && !self.mm.page(id).any(flag::BUF_LOCKED) && self.mm.page(id).pins == 0 {
+            self.mm.forget(id);
+        }
+    }
+
+    /// `balance_dirty`: above the soft limit the writer writes a batch, above the hard one it also waits for a buffer.
+    pub(super) fn step_balance(&mut self, t: u32, at: Balance) -> Flow {
+        match at {
+            Balance::Look => {
+                let next = match writeback::state(&self.mm, &self.limits) {
+                    DirtyState::Fine => {
+                        self.tasks[t as usize].pop(0);
+                        return Flow::Continue;
+                    }
+                    DirtyState::Soft => Balance::Soft,
+                    DirtyState::Hard => Balance::Hard,
+                };
+                self.tasks[t as usize].set_top(Frame::Balance { at: next });
+                self.write_batch(t);
+            }
+            Balance::Hard => {
+                self.tasks[t as usize].set_top(Frame::Balance { at: Balance::Waited });
+                if let Some(page) = writeback::first_locked(&mut self.mm) {
+                    self.tasks[t as usize].push(Frame::WaitBuffer { page });
+                }
+            }
+            Balance::Waited => {
+                self.mm.wake_bdflush = true;
+                self.tasks[t as usize].pop(0);
+            }
+            Balance::Soft => self.tasks[t as usize].pop(0),
+        }
+        Flow::Continue
+    }
+
+    /// `write_some_buffers`: true if the batch was full, so that there may be more.
+    pub(super) fn write_batch(&mut self, t: u32) -> bool {
+        let task = &mut self.tasks[t as usize];
+        let n = writeback::take_some(&self.config.writeback, &mut self.mm, &mut task.batch);
+        if n > 0 {
+            task.push(Frame::WriteSome { next: 0, len: n as u8 });
+        }
+        n == self.config.writeback.batch as usize
+    }
+}
