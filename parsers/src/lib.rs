@@ -1,1 +1,30 @@
-//! kreplay-parsers
+//! kreplay-parsers: log files in, event rows and diagnostics out.
+//!
+//! One file (or folder) a format, each an entry of [`registry::FORMATS`]. A parser is fed chunks of bytes and calls an
+//! [`kreplay_traces::event::EventSink`]; it does no input or output itself and cannot fail. [`ingest`] is the driver
+//! that finds inputs, detects their formats and pumps them into a trace directory.
+
+pub mod blkparse;
+pub mod diag;
+pub mod format;
+pub mod layout;
+pub mod lines;
+pub mod num;
+pub mod registry;
+pub mod rows;
+pub mod strace;
+mod utf16;
+pub mod vmstat;
+
+pub use diag::{Diagnostics, Outcome, Reason};
+pub use format::{Format, Head, ParseOptions, Parser};
+pub use registry::{DetectError, FORMATS, by_id, detect};
+
+/// Parse a whole text in memory: for small inputs and tests.
+pub fn parse_all(format: &dyn Format, options: &ParseOptions, text: &[u8]) -> (rows::Rows, Diagnostics) {
+    let (mut rows, mut diag) = (rows::Rows::default(), Diagnostics::new());
+    let mut parser = format.parser(options);
+    parser.feed(text, &mut rows, &mut diag);
+    parser.finish(&mut rows, &mut diag);
+    (rows, diag)
+}

@@ -1,0 +1,200 @@
+//! Numbers and fields in bytes: small, allocation-free, and strict.
+
+/// Decimal digits only; `None` for anything else or beyond `u64`.
+#[inline]
+pub fn dec_u64(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > 20 {
+        return None;
+    }
+    let mut value = 0u64;
+    if text.len() <= 19 {
+        for &b in text {
+            let digit = b.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            value = value * 10 + u64::from(digit);
+        }
+        return Some(value);
+    }
+    for &b in text {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    Some(value)
+}
+
+/// Decimal digits that fit `i64`.
+#[inline]
+pub fn dec_i64(text: &[u8]) -> Option<i64> {
+    dec_u64(text).and_then(|v| i64::try_from(v).ok())
+}
+
+/// Decimal digits with an optional minus that fit `i64`.
+#[inline]
+pub fn signed(text: &[u8]) -> Option<i64> {
+    match text.strip_prefix(b"-") {
+        None => dec_i64(text),
+        Some(rest) => match dec_u64(rest)? {
+            v if v <= i64::MAX as u64 => Some(-(v as i64)),
+            v if v == 1 << 63 => Some(i64::MIN),
+            _ => None,
+        },
+    }
+}
+
+/// Hexadecimal digits (without `0x`).
+#[inline]
+pub fn hex_u64(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > 16 {
+        return None;
+    }
+    let mut value = 0u64;
+    for &b in text {
+        value = value << 4 | u64::from((b as char).to_digit(16)?);
+    }
+    Some(value)
+}
+
+/// A C integer as tools print it: decimal with optional minus, or `0x` hexadecimal. Unsigned 64-bit values wrap to the
+/// same bits (an address or `~0`).
+#[inline]
+pub fn c_int(text: &[u8]) -> Option<i64> {
+    match text {
+        [b'0', b'x', hex @ ..] => hex_u64(hex).map(|v| v as i64),
+        [b'-', ..] => signed(text),
+        _ => dec_u64(text).map(|v| v as i64),
+    }
+}
+
+/// `seconds.fraction` (1 to 9 decimals, or none at all) in nanoseconds; `None` beyond `i64`.
+#[inline]
+pub fn secs_ns(text: &[u8]) -> Option<i64> {
+    let (secs, fraction) = match memchr::memchr(b'.', text) {
+        Some(dot) => (&text[..dot], &text[dot + 1..]),
+        None => (text, &text[text.len()..]),
+    };
+    let secs = dec_i64(secs)?.checked_mul(1_000_000_000)?;
+    secs.checked_add(fraction_ns(fraction)?)
+}
+
+/// Decimals after a point (at most 9) in units of 10^-9; empty is 0.
+#[inline]
+pub fn fraction_ns(text: &[u8]) -> Option<i64> {
+    const SCALE: [i64; 10] = [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+    if text.is_empty() {
+        return Some(0);
+    }
+    Some(dec_i64(text)? * *SCALE.get(text.len())?)
+}
+
+/// Words of a line, split at spaces and tabs.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Fields<'a> {
+    /// From the beginning of `text`.
+    pub fn new(text: &'a [u8]) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// Byte index where the next word begins (or the text's length).
+    #[inline]
+    pub fn position(&mut self) -> usize {
+        while self.at < self.text.len() && matches!(self.text[self.at], b' ' | b'\t') {
+            self.at += 1;
+        }
+        self.at
+    }
+
+    /// Everything from the next word on.
+    #[inline]
+    pub fn rest(&mut self) -> &'a [u8] {
+        let at = self.position();
+        &self.text[at..]
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.position();
+        while self.at < self.text.len() && !matches!(self.text[self.at], b' ' | b'\t') {
+            self.at += 1;
+        }
+        (self.at > start).then(|| &self.text[start..self.at])
+    }
+}
+
+/// A line without the quote marks that mailers put before it (`> `, `>> `, `| `).
+#[inline]
+pub fn unquote(line: &[u8]) -> &[u8] {
+    let mut rest = line;
+    while let [b'>' | b'|', after @ ..] = rest.trim_ascii_start() {
+        rest = after;
+    }
+    rest
+}
+
+/// Bytes as text: borrowed where they are UTF-8, else with the bad bytes written `\xNN`.
+pub fn push_text(into: &mut String, bytes: &[u8]) {
+    for chunk in bytes.utf8_chunks() {
+        into.push_str(chunk.valid());
+        for b in chunk.invalid() {
+            into.extend(std::ascii::escape_default(*b).map(char::from));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers() {
+        assert_eq!(dec_u64(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(dec_u64(b"18446744073709551616"), None);
+        assert_eq!(dec_u64(b""), None);
+        assert_eq!(dec_u64(b"1a"), None);
+        assert_eq!(signed(b"-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(signed(b"--1"), None);
+        assert_eq!(c_int(b"0xffffffffffffffff"), Some(-1));
+        assert_eq!(c_int(b"-42"), Some(-42));
+        assert_eq!(c_int(b"0x"), None);
+    }
+
+    #[test]
+    fn seconds() {
+        assert_eq!(secs_ns(b"1796035855.358749"), Some(1_796_035_855_358_749_000));
+        assert_eq!(secs_ns(b"0.000000001"), Some(1));
+        assert_eq!(secs_ns(b"7"), Some(7_000_000_000));
+        assert_eq!(secs_ns(b"1.1234567890"), None);
+        assert_eq!(secs_ns(b"99999999999999.0"), None);
+        assert_eq!(secs_ns(b".5"), None);
+    }
+
+    #[test]
+    fn fields_know_their_place() {
+        let mut f = Fields::new(b"  a \tbc ");
+        assert_eq!(f.next(), Some(&b"a"[..]));
+        assert_eq!(f.position(), 5);
+        assert_eq!(f.rest(), b"bc ");
+        assert_eq!(f.next(), Some(&b"bc"[..]));
+        assert_eq!(f.next(), None);
+    }
+
+    #[test]
+    fn bad_utf8_is_written_out() {
+        let mut s = String::new();
+        push_text(&mut s, b"a\xffb");
+        assert_eq!(s, "a\\xffb");
+    }
+}

@@ -1,0 +1,112 @@
+//! The formats, and detection by content.
+
+use crate::format::{Format, Head, Score};
+
+/// All formats, in the order in which `kreplay formats` lists them. A new format is a file and a line here.
+pub static FORMATS: &[&dyn Format] =
+    &[&crate::strace::Strace, &crate::blkparse::Blkparse, &crate::vmstat::Vmstat, &crate::layout::Layout];
+
+/// Lowest score with which a format is taken without being asked for: one line in five understood (logs are quoted in
+/// mails and mixed with other output).
+pub const LEAST_SCORE: Score = 20;
+
+/// The format of this name, or `None`.
+pub fn by_id(id: &str) -> Option<&'static dyn Format> {
+    FORMATS.iter().copied().find(|f| f.id() == id)
+}
+
+/// Why no format was chosen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DetectError {
+    /// Nothing in it.
+    #[error("the file is empty")]
+    Empty,
+    /// No format understands enough of it.
+    #[error("no known log format ({}); name one with --format", scores(.0))]
+    Unknown(Vec<(&'static str, Score)>),
+    /// Two formats understand it equally well.
+    #[error("the format is ambiguous ({}); name one with --format", scores(.0))]
+    Ambiguous(Vec<(&'static str, Score)>),
+    /// A look-alike that is known, but not read.
+    #[error("this is {format}: {why}")]
+    Refused {
+        /// What it is.
+        format: &'static str,
+        /// Why it is not read, and what to do instead.
+        why: &'static str,
+    },
+}
+
+fn scores(list: &[(&'static str, Score)]) -> String {
+    if list.is_empty() {
+        return "no line fits any".into();
+    }
+    let parts: Vec<String> = list.iter().map(|(id, s)| format!("{id} fits {s} %")).collect();
+    parts.join(", ")
+}
+
+/// Choose the format that understands most of the head.
+///
+/// # Errors
+/// [`DetectError`] when the head is empty, when no format reaches [`LEAST_SCORE`], when the runner-up is within 10 points
+/// of the best, or when the best is a format that is refused.
+pub fn detect(head: Head<'_>) -> Result<&'static dyn Format, DetectError> {
+    if head.bytes.is_empty() {
+        return Err(DetectError::Empty);
+    }
+    let mut list: Vec<(&'static dyn Format, Score)> = FORMATS.iter().map(|f| (*f, f.sniff(head))).collect();
+    list.retain(|(_, score)| *score > 0);
+    list.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
+    let named: Vec<(&'static str, Score)> = list.iter().map(|(f, s)| (f.id(), *s)).collect();
+    match &list[..] {
+        [(best, score), ..] if *score >= LEAST_SCORE => {
+            if let Some((_, second)) = list.get(1)
+                && *second + 10 > *score
+            {
+                return Err(DetectError::Ambiguous(named));
+            }
+            match best.refusal() {
+                Some(why) => Err(DetectError::Refused { format: best.about(), why }),
+                None => Ok(*best),
+            }
+        }
+        _ => Err(DetectError::Unknown(named)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detected(text: &str) -> Result<&'static str, DetectError> {
+        detect(Head { bytes: text.as_bytes(), complete: true }).map(|f| f.id())
+    }
+
+    #[test]
+    fn each_format_is_known_by_its_lines() {
+        assert_eq!(detected("7 1.5 read(3, \"\", 5) = 5\n"), Ok("strace"));
+        assert_eq!(detected("  8,0 1 1 0.000000001 9 Q R 64 + 8 [x]\n"), Ok("blkparse"));
+        assert_eq!(
+            detected(" r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa\n"),
+            Ok("vmstat")
+        );
+    }
+
+    #[test]
+    fn the_error_lists_what_was_tried() {
+        assert_eq!(detected(""), Err(DetectError::Empty));
+        let error = detected("Dear all,\nhello\n").unwrap_err();
+        assert_eq!(error.to_string(), "no known log format (no line fits any); name one with --format");
+        let mixed = "7 1.5 read(3, \"\", 5) = 5\n  8,0 1 1 0.000000001 9 Q R 64 + 8 [x]\n";
+        assert_eq!(detected(mixed), Err(DetectError::Ambiguous(vec![("strace", 50), ("blkparse", 50)])));
+    }
+
+    #[test]
+    fn ids_are_unique() {
+        let mut ids: Vec<_> = FORMATS.iter().map(|f| f.id()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), FORMATS.len());
+        assert!(by_id("strace").is_some() && by_id("no-such").is_none());
+    }
+}

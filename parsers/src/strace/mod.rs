@@ -1,0 +1,417 @@
+//! strace: system calls of one or many threads.
+//!
+//! Line grammar after strace 6.1 and its forms back to 4.x. A call may be cut in two (`<unfinished ...>` and
+//! `<... name resumed>`) when another thread makes one meanwhile; the halves are joined by thread. Events come out in the
+//! order in which the calls end; per thread that is the order in which they began.
+
+mod calls;
+mod clock;
+mod columns;
+mod lex;
+mod prefix;
+mod result;
+mod tasks;
+mod text;
+
+use kreplay_traces::event::{EventSink, SyscallRow};
+
+use crate::diag::{Diagnostics, Outcome, Reason};
+use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
+use crate::lines::{Line, LineParser, Lines};
+use calls::ResultRole;
+use clock::Clock;
+use columns::Columns;
+use prefix::{Prefix, prefix};
+use result::{BadResult, CallResult};
+use tasks::Tasks;
+
+/// The format.
+pub struct Strace;
+
+impl Format for Strace {
+    fn id(&self) -> &'static str {
+        "strace"
+    }
+
+    fn about(&self) -> &'static str {
+        "strace output (-f -ttt -T -y best; any options)"
+    }
+
+    fn sniff(&self, head: Head<'_>) -> Score {
+        score_lines(StraceLines::new(&ParseOptions::default()), head)
+    }
+
+    fn parser(&self, options: &ParseOptions) -> Box<dyn Parser> {
+        Box::new(Lines::new(StraceLines::new(options)))
+    }
+}
+
+static NOT_A_CALL: Reason = Reason {
+    code: "strace-not-a-call",
+    expected: "a call `name(arguments) = result`, a signal `--- SIG... ---` or an exit `+++ ... +++`",
+    hint: "output of the traced program may be mixed in: record with -o FILE",
+};
+static NO_END: Reason = Reason {
+    code: "strace-no-end",
+    expected: "`)` after the arguments",
+    hint: "the line was cut, or output of the traced program was printed into it: record with -o FILE",
+};
+static NO_RESULT: Reason = Reason {
+    code: "strace-no-result",
+    expected: "`= result` after the arguments",
+    hint: "the line was cut, or this is the log of another tool",
+};
+static BAD_VALUE: Reason = Reason {
+    code: "strace-bad-result",
+    expected: "a number, an address or `?` after `=`",
+    hint: "the line was cut, or this is the log of another tool",
+};
+
+/// Parser of strace lines.
+struct StraceLines {
+    clock: Clock,
+    tasks: Tasks,
+    columns: Columns,
+    default_tid: i64,
+    joined: Vec<u8>,
+}
+
+/// Where and when a call began.
+#[derive(Clone, Copy)]
+struct Start {
+    tid: i64,
+    time_ns: i64,
+    line: i64,
+}
+
+impl StraceLines {
+    fn new(options: &ParseOptions) -> Self {
+        Self {
+            clock: Clock::new(options),
+            tasks: Tasks::default(),
+            columns: Columns::default(),
+            default_tid: options.tid.unwrap_or(0),
+            joined: Vec::new(),
+        }
+    }
+
+    /// A whole call: `body` from its name on.
+    fn call(
+        &mut self,
+        body: &[u8],
+        paren: usize,
+        start: Start,
+        joined_dur_ns: Option<i64>,
+        out: &mut dyn EventSink,
+    ) -> Result<(), (&'static Reason, usize)> {
+        let text = &body[paren + 1..];
+        let mut list = lex::arg_list(text);
+        let parsed = if list.closed { result::result(&text[list.end + 1..]) } else { Err(BadResult::NoEquals(0)) };
+        let result = match parsed {
+            Ok(result) => result,
+            // The structure misled (an unescaped `>` or quote in a name): the last `) = ` of the line decides.
+            Err(problem) => match last_end(text).map(|end| (end, result::result(&text[end + 1..]))) {
+                Some((end, Ok(result))) if !list.closed || end != list.end => {
+                    list.end = end;
+                    result
+                }
+                _ => return Err(self.no_end(problem, list.closed, paren + 1 + list.end)),
+            },
+        };
+        let name = &body[..paren];
+        self.emit(name, &text[..list.end], &list.args, &result, start, joined_dur_ns, false, out);
+        Ok(())
+    }
+
+    fn no_end(&self, problem: BadResult, closed: bool, end: usize) -> (&'static Reason, usize) {
+        match problem {
+            _ if !closed => (&NO_END, end),
+            BadResult::NoEquals(at) => (&NO_RESULT, end + 1 + at),
+            BadResult::NoValue(at) => (&BAD_VALUE, end + 1 + at),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one row's parts, from two callers in this file")]
+    fn emit(
+        &mut self,
+        name: &[u8],
+        args_text: &[u8],
+        args: &lex::Args,
+        result: &CallResult<'_>,
+        start: Start,
+        joined_dur_ns: Option<i64>,
+        unfinished: bool,
+        out: &mut dyn EventSink,
+    ) {
+        let known = calls::find(name);
+        let call = known.map(|k| k.1);
+        self.columns.fill(call, args_text, args, result);
+        // Names are ASCII: `call_paren` lets nothing else through.
+        let name = known.map_or_else(|| std::str::from_utf8(name).unwrap_or("?"), |k| k.0);
+        match call.map(|c| c.result) {
+            Some(ResultRole::Child) => {
+                if let Some(child) = result.ret.filter(|c| *c > 0) {
+                    self.tasks.born(child, start.tid);
+                }
+            }
+            Some(ResultRole::Exec) if result.ret == Some(0) => {
+                if let Some(path) = self.columns.path() {
+                    self.tasks.named(start.tid, path.rsplit('/').next().unwrap_or(path));
+                }
+            }
+            _ => {}
+        }
+        let c = &self.columns;
+        out.syscall(&SyscallRow {
+            time_ns: start.time_ns,
+            tid: start.tid,
+            call: name,
+            ret: result.ret,
+            errno: result.errno.and_then(|e| std::str::from_utf8(e).ok()),
+            dur_ns: result.dur_ns.or(joined_dur_ns),
+            fd: c.fd,
+            fd2: c.fd2,
+            path: c.path(),
+            path2: c.path2(),
+            offset_bytes: c.offset,
+            len_bytes: c.len,
+            addr: c.addr,
+            flags: c.flags(),
+            args: c.args(),
+            unfinished,
+            line: start.line,
+        });
+    }
+
+    /// Emit the call that a thread had begun and will not end.
+    fn abandon(&mut self, tid: i64, out: &mut dyn EventSink) {
+        let Some(open) = self.tasks.take_open(tid) else { return };
+        let text = std::mem::take(self.tasks.text_of(tid));
+        let args = lex::arg_list(&text[open.name_len..]);
+        let start = Start { tid, time_ns: open.time_ns, line: open.line };
+        let (name, rest) = text.split_at(open.name_len);
+        self.emit(name, rest, &args.args, &CallResult::default(), start, None, true, out);
+        *self.tasks.text_of(tid) = text;
+    }
+
+    fn resumed(
+        &mut self,
+        body: &[u8],
+        start: Start,
+        line: &Line<'_>,
+        body_at: usize,
+        out: &mut dyn EventSink,
+        diag: &mut Diagnostics,
+    ) -> Outcome {
+        let Some((name, rest)) = resumed_parts(body) else {
+            return Outcome::Reject(&NOT_A_CALL, Some(body_at));
+        };
+        let open = self.tasks.take_open(start.tid);
+        let mut joined = std::mem::take(&mut self.joined);
+        joined.clear();
+        let matching = open.filter(|o| &self.tasks.text_of(start.tid)[..o.name_len] == name);
+        let outcome = match matching {
+            Some(open) => {
+                let text = self.tasks.text_of(start.tid);
+                joined.extend_from_slice(&text[..open.name_len]);
+                joined.push(b'(');
+                joined.extend_from_slice(&text[open.name_len..]);
+                joined.extend_from_slice(rest);
+                let dur = self.clock.fine().then_some(start.time_ns - open.time_ns).filter(|d| *d >= 0);
+                let began = Start { tid: start.tid, time_ns: open.time_ns, line: open.line };
+                match self.call(&joined, open.name_len, began, dur, out) {
+                    Ok(()) => Outcome::Note("resumed"),
+                    Err((reason, _)) => {
+                        // The first half was counted as an event: it stays one, without a result.
+                        self.tasks.reopen(start.tid, open);
+                        self.abandon(start.tid, out);
+                        Outcome::Reject(reason, Some(body_at))
+                    }
+                }
+            }
+            None => {
+                if let Some(open) = open {
+                    diag.warn("strace-resumed-other", Some(line.number), || {
+                        format!("thread {} resumes another call than it had begun", start.tid)
+                    });
+                    self.tasks.reopen(start.tid, open);
+                    self.abandon(start.tid, out);
+                }
+                diag.warn("strace-orphan-resumed", Some(line.number), || {
+                    "a call resumes whose beginning is not in the log; its start is taken as end minus duration".into()
+                });
+                joined.extend_from_slice(name);
+                joined.push(b'(');
+                joined.extend_from_slice(rest);
+                match self.call(&joined, name.len(), start, None, &mut Orphan { end_ns: start.time_ns, out }) {
+                    Ok(()) => Outcome::Event,
+                    Err((reason, at)) => {
+                        let shift = body.len().saturating_sub(rest.len()) as i64 - name.len() as i64 - 1;
+                        Outcome::Reject(reason, Some((body_at as i64 + at as i64 + shift).max(0) as usize))
+                    }
+                }
+            }
+        };
+        self.joined = joined;
+        outcome
+    }
+}
+
+impl LineParser for StraceLines {
+    fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
+        let bytes = line.bytes;
+        let p = prefix(bytes);
+        let body = &bytes[p.body..];
+        let Some(&first) = body.first() else { return Outcome::Note("blank") };
+        if let Some(kind) = remark(bytes, body) {
+            return Outcome::Note(kind);
+        }
+        match first {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'?' => {
+                let Some(paren) = call_paren(body) else { return Outcome::Reject(&NOT_A_CALL, Some(p.body)) };
+                let start = self.start(&p, line, diag);
+                self.abandon(start.tid, out);
+                if let Some(end) = unfinished_end(body) {
+                    self.tasks.open(start.tid, &body[..paren], &body[paren + 1..end], start.time_ns, line.number);
+                    return Outcome::Event;
+                }
+                match self.call(body, paren, start, None, out) {
+                    Ok(()) => Outcome::Event,
+                    Err((reason, at)) => Outcome::Reject(reason, Some(p.body + at)),
+                }
+            }
+            b'<' => {
+                let start = self.start(&p, line, diag);
+                self.resumed(body, start, line, p.body, out, diag)
+            }
+            b'-' if body.starts_with(b"--- ") => {
+                self.start(&p, line, diag);
+                Outcome::Note("signal")
+            }
+            b'+' if body.starts_with(b"+++ ") => {
+                let start = self.start(&p, line, diag);
+                self.abandon(start.tid, out);
+                Outcome::Note("exit")
+            }
+            _ => Outcome::Reject(&NOT_A_CALL, Some(p.body)),
+        }
+    }
+
+    fn end(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        for tid in self.tasks.open_tids() {
+            self.abandon(tid, out);
+        }
+        self.tasks.emit(out);
+        self.clock.report(diag);
+    }
+}
+
+impl StraceLines {
+    #[inline]
+    fn start(&mut self, p: &Prefix<'_>, line: &Line<'_>, diag: &mut Diagnostics) -> Start {
+        let tid = p.tid.unwrap_or(self.default_tid);
+        let task = self.tasks.seen(tid);
+        if let Some(comm) = p.comm {
+            task.rename(comm);
+        }
+        let time_ns = self.clock.read(p, line.number, &mut task.last_ns, diag);
+        Start { tid, time_ns, line: line.number }
+    }
+}
+
+/// A sink that moves a resumed call without a beginning to where it must have begun.
+struct Orphan<'a> {
+    end_ns: i64,
+    out: &'a mut dyn EventSink,
+}
+
+impl EventSink for Orphan<'_> {
+    fn syscall(&mut self, row: &SyscallRow<'_>) {
+        self.out.syscall(&SyscallRow { time_ns: self.end_ns - row.dur_ns.unwrap_or(0), ..*row });
+    }
+    fn block(&mut self, row: &kreplay_traces::event::BlockRow<'_>) {
+        self.out.block(row);
+    }
+    fn vmstat(&mut self, row: &kreplay_traces::event::VmstatRow) {
+        self.out.vmstat(row);
+    }
+    fn fault(&mut self, row: &kreplay_traces::event::FaultRow) {
+        self.out.fault(row);
+    }
+    fn process(&mut self, row: &kreplay_traces::event::ProcessRow<'_>) {
+        self.out.process(row);
+    }
+    fn file(&mut self, row: &kreplay_traces::event::FileRow<'_>) {
+        self.out.file(row);
+    }
+    fn reject(&mut self, row: &kreplay_traces::event::RejectRow<'_>) {
+        self.out.reject(row);
+    }
+}
+
+/// Lines that strace itself says and that are no call.
+fn remark(line: &[u8], body: &[u8]) -> Option<&'static str> {
+    let word = line.trim_ascii_start();
+    match body[0] {
+        b's' if word.starts_with(b"strace: ") => Some("strace-message"),
+        b'P' if body.starts_with(b"Process ") => {
+            let said = [&b" attached"[..], b" detached", b" suspended", b" resumed", b" terminated"];
+            said.iter().any(|s| memchr::memmem::find(body, s).is_some()).then_some("strace-message")
+        }
+        b'[' if body.starts_with(b"[ Process PID=") => Some("strace-message"),
+        b'>' if body.starts_with(b"> ") && body.ends_with(b"]") && memchr::memmem::find(body, b"[0x").is_some() => {
+            Some("stack")
+        }
+        _ => None,
+    }
+}
+
+/// Index of the parenthesis after a call's name, if the body begins like a call.
+#[inline]
+fn call_paren(body: &[u8]) -> Option<usize> {
+    let end = body.iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'?')))?;
+    (end > 0 && body[end] == b'(').then_some(end)
+}
+
+/// Where the arguments of an unfinished call end, or `None` for a whole one.
+#[inline]
+fn unfinished_end(body: &[u8]) -> Option<usize> {
+    let trimmed = body.trim_ascii_end();
+    if !trimmed.ends_with(b">") || trimmed.len() < 16 {
+        return None;
+    }
+    if trimmed.ends_with(b"<unfinished ...>") {
+        return Some(trimmed.len() - 16);
+    }
+    if trimmed.ends_with(b"<detached ...>") {
+        return Some(trimmed.len() - 14);
+    }
+    if trimmed.ends_with(b" ...>") {
+        let open = memchr::memmem::rfind(trimmed, b"<unfinished #")?;
+        let number = &trimmed[open + 13..trimmed.len() - 5];
+        return number.iter().all(u8::is_ascii_digit).then_some(open);
+    }
+    None
+}
+
+/// `<... name resumed>rest`, also `<... name resumed> rest` and `<... name resumed #N>rest`: name and rest.
+fn resumed_parts(body: &[u8]) -> Option<(&[u8], &[u8])> {
+    let inner = body.strip_prefix(b"<... ")?;
+    let name_end = memchr::memchr(b' ', inner)?;
+    let tail = inner[name_end..].strip_prefix(b" resumed")?;
+    let close = memchr::memchr(b'>', tail)?;
+    let mark = &tail[..close];
+    let fits = mark.is_empty() || mark.strip_prefix(b" #").is_some_and(|n| n.iter().all(u8::is_ascii_digit));
+    fits.then_some((&inner[..name_end], &tail[close + 1..]))
+}
+
+/// Index of the parenthesis of the last `) = ` (any blanks) in the text.
+fn last_end(text: &[u8]) -> Option<usize> {
+    memchr::memrchr_iter(b'=', text).find_map(|at| {
+        let before = text[..at].trim_ascii_end();
+        (before.len() < at && before.ends_with(b")")).then(|| before.len() - 1)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Every log of a directory outside of the repository must parse without a reject.
+//!
+//! The directory is named by `KREPLAY_SHARED` and holds `groundtruth/` (recordings, packed or not) and `oracle/linux24/`;
+//! without it the test says so and passes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use kreplay_parsers::rows::Discard;
+use kreplay_parsers::{Diagnostics, Format, ParseOptions, by_id};
+
+fn shared() -> Option<PathBuf> {
+    let dir = std::env::var_os("KREPLAY_SHARED").map(PathBuf::from).filter(|d| d.is_dir());
+    if dir.is_none() {
+        eprintln!("skipped: KREPLAY_SHARED does not name a directory");
+    }
+    dir
+}
+
+fn files(dir: &Path, into: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() { files(&path, into) } else { into.push(path) }
+    }
+}
+
+fn text(path: &Path) -> Vec<u8> {
+    let bytes = std::fs::read(path).expect("a readable file");
+    match bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        true => zstd::decode_all(&bytes[..]).expect("valid zstd"),
+        false => bytes,
+    }
+}
+
+fn parse(format: &dyn Format, path: &Path) -> Diagnostics {
+    let mut diag = Diagnostics::new();
+    let mut parser = format.parser(&ParseOptions::default());
+    parser.feed(&text(path), &mut Discard, &mut diag);
+    parser.finish(&mut Discard, &mut diag);
+    assert!(diag.adds_up(), "{}", path.display());
+    diag
+}
+
+#[test]
+fn recordings_parse_without_a_reject() {
+    let Some(dir) = shared() else { return };
+    let mut all = Vec::new();
+    files(&dir.join("groundtruth"), &mut all);
+    files(&dir.join("oracle/linux24"), &mut all);
+    all.sort();
+    let mut sums: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
+    for path in &all {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let format = match name.trim_end_matches(".zst") {
+            "strace.log" => "strace",
+            "blktrace.txt" => "blkparse",
+            "vmstat.log" => "vmstat",
+            "layout.txt" | "layout.after.txt" => "layout",
+            _ => continue,
+        };
+        let diag = parse(by_id(format).unwrap(), path);
+        assert_eq!(diag.rejects(), [], "{}", path.display());
+        let sum = sums.entry(format).or_default();
+        *sum = (sum.0 + 1, sum.1 + diag.lines(), sum.2 + diag.events());
+    }
+    for (format, (files, lines, events)) in &sums {
+        println!("{format}: {files} files, {lines} lines, {events} events");
+    }
+    assert!(sums.len() == 4, "all four kinds are there: {sums:?}");
+}
