@@ -4,5 +4,6 @@
 //! does; the simulator runs the one under the other.
 
 pub mod block;
+pub mod compile;
 pub mod config;
 pub mod program;
