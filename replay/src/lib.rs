@@ -4,6 +4,7 @@
 //! [`sim`] runs the one under the other and hands rows to a [`results::ResultSink`]; [`matrix`] does that for many.
 
 pub mod block;
+pub mod compile;
 pub mod config;
 pub mod matrix;
 pub mod mm;

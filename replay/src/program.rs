@@ -5,6 +5,12 @@
 //! *Page ids* number, in order: each file's pages, each anonymous area's pages; a file's or area's pages are
 //! consecutive. Offsets and descriptors are resolved: operations name open file descriptions and byte ranges.
 
+mod summary;
+mod validate;
+
+pub use summary::ProgramSummary;
+pub use validate::InvalidProgram;
+
 use kreplay_traces::units::{Nanos, Sectors};
 
 /// Index into [`Program::files`].

@@ -1,0 +1,10 @@
+//! From calls to operations, case by case: each small enough to be checked by hand.
+
+mod descriptors;
+mod layout;
+mod memory;
+mod names;
+mod random;
+mod tasks;
+mod times;
+mod trace;
