@@ -59,6 +59,9 @@ pub struct MachineConfig {
     pub scan_page_ns: u64,
     /// CPU time to build and queue one block I/O, ns.
     pub submit_ns: u64,
+    /// From the end of a request's service until the kernel has handled the interrupt and can start the next, ns for
+    /// each page of the request; the device is idle meanwhile.
+    pub completion_page_ns: u64,
     /// File system block size, bytes (1024 or 4096).
     pub block_bytes: u32,
 }

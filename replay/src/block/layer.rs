@@ -168,13 +168,14 @@ impl BlockLayer {
         let unit = &mut self.units[dev];
         let rq = unit.queue.dispatch(now)?;
         let r = &unit.queue.rqs[rq];
-        let served = unit.device.serve(now, Transfer { dir: r.dir, sector: r.sector, nr: r.nr });
+        let nr = r.nr;
+        let served = unit.device.serve(now, Transfer { dir: r.dir, sector: r.sector, nr });
         unit.busy += served.service;
         unit.last_start = now;
         unit.last_service = served.service;
         self.in_flight += 1;
         self.channel_user = dev;
-        Some(Started { dev: dev as DevId, rq, done_at: served.done_at })
+        Some(Started { dev: dev as DevId, rq, done_at: served.done_at, nr })
     }
 
     /// When an elevator holds requests back on purpose: the time at which to call [`BlockLayer::start`] again.

@@ -98,6 +98,8 @@ pub struct Started {
     pub rq: RqId,
     /// When it will be done.
     pub done_at: Nanos,
+    /// Its length in sectors.
+    pub nr: u32,
 }
 
 /// A finished request: a row of `io.parquet`.

@@ -13,11 +13,13 @@
 //!
 //! # Error
 //! |simulated - recorded| / recorded in percent; where the recorded figure is so small that a ratio says nothing, the
-//! divisor is a floor (1 MB, 0.1 s, 4 KB, 5 %, 256 KB of cache, 1 of a count).
+//! divisor is a floor (1 MB, 0.1 s, 4 KB, 5 %, 256 KB of cache, 1 of a count). Figures that are below their floor on both sides
+//! (no swap traffic in a load that does not swap) are listed, but don't count in the medians: they would flatter them.
 
-use super::{Figure, FigureReport, RunFigures, Skipped, median};
+use super::{Figure, FigureReport, RunFigures, Skipped, median_error};
 use crate::compile::{CompileOptions, compile};
 use crate::config::{Config, DeviceConfig};
+use crate::program::Program;
 use crate::results::{MarkRow, MemorySink};
 use crate::sim::{Pacing, Sim};
 use crate::stored::StoredTrace;
@@ -64,7 +66,7 @@ struct Summary {
 }
 
 /// Why a run could not be compared.
-type Why = String;
+pub type Why = String;
 
 /// Compare every run folder below `dir`, in the order of their names, on all processors.
 ///
@@ -95,15 +97,14 @@ pub fn run(dir: &Path, stop: &AtomicBool) -> Result<FigureReport, String> {
             Err(why) => report.skipped.push(Skipped { case: run, why }),
         }
     }
-    let errors = report.runs.iter().flat_map(|r| r.figures.iter().map(|f| f.error_pct)).collect();
-    report.median_error_pct = median(errors);
+    report.median_error_pct = median_error(report.runs.iter().flat_map(|r| &r.figures));
     Ok(report)
 }
 
 fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, Why> {
     let described = linux24::from_run_json(&folder.join("run.json")).map_err(|e| e.to_string())?;
-    let variant = format!("linux-{}", described.kernel);
-    let mut library = Library::builtin().map_err(|e| e.to_string())?;
+    let variant = variant_of(&described);
+    let library = Library::builtin().map_err(|e| e.to_string())?;
     if !library.list().any(|s| s.name == variant) {
         return Err(format!("no variant {variant} yet"));
     }
@@ -112,24 +113,37 @@ fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, W
     }
     let text = std::fs::read(folder.join("summary.json")).map_err(|e| format!("summary.json: {e}"))?;
     let summary: Summary = serde_json::from_slice(&text).map_err(|e| format!("summary.json: {e}"))?;
-    let selected = library.select(std::slice::from_ref(&variant), &[], &[]).map_err(|e| e.to_string())?;
-    let mut config = selected[0].config.clone();
-    adapt(&mut config, &described);
-    let temp = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let (_, manifest) =
-        write_trace(described.load, &described.params, None, &temp.path().join("trace"), WriterOptions::default())
-            .map_err(|e| e.to_string())?;
-    drop(manifest);
-    let trace = TraceDir::open(&temp.path().join("trace")).map_err(|e| e.to_string())?;
-    let mut source = StoredTrace::open(&trace).map_err(|e| e.to_string())?;
-    let program = compile(&mut source, &CompileOptions::default()).map_err(|e| e.to_string())?;
+    let (program, config) = prepare(folder)?;
     let mut sink = MemorySink::default();
     let mut sim = Sim::new(&program, &config, 0, Pacing::Closed).map_err(|e| e.to_string())?;
     sim.run_on_for(TAIL);
     sim.run(&mut sink, stop).map_err(|e| e.to_string())?;
     let figures = Comparison { summary: &summary, sink: &sink, marks: &program.marks, figures: Vec::new() }.all(folder);
-    let median_error_pct = median(figures.iter().map(|f| f.error_pct).collect());
+    let median_error_pct = median_error(figures.iter());
     Ok(RunFigures { run: name.to_owned(), variant, figures, median_error_pct })
+}
+
+fn variant_of(run: &linux24::Run) -> String {
+    format!("linux-{}", run.kernel)
+}
+
+/// The program and the configuration of a run: its load, generated; its kernel's variant on its machine.
+///
+/// # Errors
+/// If the folder does not describe a run, or its kernel has no variant.
+pub fn prepare(folder: &Path) -> Result<(Program, Config), Why> {
+    let run = linux24::from_run_json(&folder.join("run.json")).map_err(|e| e.to_string())?;
+    let mut library = Library::builtin().map_err(|e| e.to_string())?;
+    let selected = library.select(&[variant_of(&run)], &[], &[]).map_err(|e| e.to_string())?;
+    let mut config = selected[0].config.clone();
+    adapt(&mut config, &run);
+    let temp = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let path = temp.path().join("trace");
+    write_trace(run.load, &run.params, None, &path, WriterOptions::default()).map_err(|e| e.to_string())?;
+    let trace = TraceDir::open(&path).map_err(|e| e.to_string())?;
+    let mut source = StoredTrace::open(&trace).map_err(|e| e.to_string())?;
+    let program = compile(&mut source, &CompileOptions::default()).map_err(|e| e.to_string())?;
+    Ok((program, config))
 }
 
 /// The run's machine under the kernel's variant.
@@ -166,7 +180,8 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     fn add(&mut self, name: impl Into<String>, recorded: f64, simulated: f64, floor: f64) {
         let error_pct = (simulated - recorded).abs() / recorded.abs().max(floor) * 100.0;
-        self.figures.push(Figure { name: name.into(), recorded, simulated, error_pct });
+        let telling = recorded.abs() >= floor || simulated.abs() >= floor;
+        self.figures.push(Figure { name: name.into(), recorded, simulated, error_pct, telling });
     }
 
     fn all(mut self, folder: &Path) -> Vec<Figure> {
@@ -221,6 +236,7 @@ impl Comparison<'_> {
                         recorded: times[0],
                         simulated: -1.0,
                         error_pct: 100.0,
+                        telling: true,
                     });
                 } else {
                     self.add(format!("t {mark} s"), times[0], at, 0.1);

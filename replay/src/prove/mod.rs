@@ -13,6 +13,8 @@ pub struct Figure {
     pub simulated: f64,
     /// Error in percent of the recorded value (see the proof's documentation for small ones).
     pub error_pct: f64,
+    /// Counts in the medians: not next to nothing on both sides.
+    pub telling: bool,
 }
 
 /// All figures of one run.
@@ -48,6 +50,11 @@ pub struct FigureReport {
     pub skipped: Vec<Skipped>,
     /// Median error of all figures, percent; `None` without runs.
     pub median_error_pct: Option<f64>,
+}
+
+/// Median error of the figures that tell something.
+pub(crate) fn median_error<'a>(figures: impl Iterator<Item = &'a Figure>) -> Option<f64> {
+    median(figures.filter(|f| f.telling).map(|f| f.error_pct).collect())
 }
 
 /// Median of a list; `None` if it is empty.
