@@ -7,6 +7,7 @@
 pub mod blkparse;
 pub mod diag;
 pub mod format;
+pub mod ingest;
 pub mod layout;
 pub mod lines;
 pub mod num;
