@@ -9,9 +9,11 @@ pub mod config;
 pub mod matrix;
 pub mod mm;
 pub mod program;
+pub mod prove;
 pub mod reclaim;
 pub mod results;
 pub mod sim;
+pub mod stored;
 pub mod variant;
 pub mod writeback;
 

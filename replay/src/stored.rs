@@ -88,12 +88,9 @@ fn device(spec: &DeviceSpec) -> DeviceFact {
 fn link(spec: &LinkSpec) -> LinkInfo {
     let kind = match spec.kind {
         store::LinkKind::Fifo => LinkKind::Fifo,
-        store::LinkKind::Segments { mss_bytes, window_bytes, burst_bytes, tick_ns } => LinkKind::Segments {
-            mss: mss_bytes,
-            window: window_bytes,
-            burst: burst_bytes,
-            tick: Nanos(tick_ns),
-        },
+        store::LinkKind::Segments { mss_bytes, window_bytes, burst_bytes, tick_ns } => {
+            LinkKind::Segments { mss: mss_bytes, window: window_bytes, burst: burst_bytes, tick: Nanos(tick_ns) }
+        }
     };
     LinkInfo { kind, rate_bytes_s: spec.rate_bytes_s, clients: spec.clients }
 }

@@ -178,4 +178,3 @@ impl Slots {
 pub(crate) fn by_memory(ram_kib: u64) -> u32 {
     if ram_kib <= 32 * 1024 { 64 } else { 128 }
 }
-

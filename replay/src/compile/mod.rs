@@ -17,6 +17,7 @@ mod notes;
 mod paths;
 mod sizes;
 pub mod source;
+mod stored;
 mod survey;
 mod tasks;
 mod world;
@@ -27,6 +28,7 @@ use crate::program::{InvalidProgram, Program, TaskProgram};
 pub use source::{
     DeviceFact, EventRow, MachineFacts, OwnedFile, OwnedProcess, OwnedSyscall, SideTables, TraceSource, TraceTables,
 };
+pub use stored::StoredTrace;
 use tasks::TaskIndex;
 use world::{Output, World};
 

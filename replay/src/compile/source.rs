@@ -1,7 +1,7 @@
 //! What the compiler reads: side tables, and events in time order, twice.
 //!
 //! The compiler makes two passes, so that it holds no rows: a source only has to be able to hand out its events again.
-//! [`TraceTables`] is the in-memory source (tests, generators); `kreplay_traces::store` has the one on disk.
+//! [`TraceTables`] is the in-memory source (tests, generators), [`StoredTrace`](super::StoredTrace) the one on disk.
 
 use kreplay_traces::event::{FaultRow, FileRow, ProcessRow, SyscallRow};
 use kreplay_traces::units::{Nanos, Sectors};

@@ -466,7 +466,8 @@ impl Mm {
                 return Err(format!("page {id}: dirty bit and list {:?} differ", self.bufs.list(id as u32)));
             }
         }
-        let on_lists = (self.active.iter_from_tail(&self.pages).count(), self.inactive.iter_from_tail(&self.pages).count());
+        let on_lists =
+            (self.active.iter_from_tail(&self.pages).count(), self.inactive.iter_from_tail(&self.pages).count());
         if on_lists != (active as usize, inactive as usize)
             || (active, inactive) != (self.active.len(), self.inactive.len())
         {

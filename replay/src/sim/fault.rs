@@ -124,7 +124,8 @@ impl Sim<'_> {
     fn map_swapped(&mut self, id: u32, write: bool) {
         self.mm.clear(id, flag::SWAPPED);
         let swap = &self.mm.swap;
-        let full = u64::from(swap.free()) * 100 < u64::from(swap.total()) * u64::from(self.config.swap.free_slot_below_pct);
+        let full =
+            u64::from(swap.free()) * 100 < u64::from(swap.total()) * u64::from(self.config.swap.free_slot_below_pct);
         if full && self.mm.page(id).any(flag::SWAP_CACHE) && self.mm.page(id).pins <= 1 {
             self.mm.remove_from_swap_cache(id);
             self.mm.set(id, flag::DIRTY);
@@ -188,7 +189,11 @@ impl Sim<'_> {
         let size = 1u32 << self.config.swap.page_cluster;
         let start = index / size * size;
         let end = (start + size).min(f.pages).min(self.files[file as usize].size.div_ceil(4096) as u32).max(index + 1);
-        self.tasks[t as usize].push(Frame::ReadAround { first: f.first_page + start, end: f.first_page + end, at: Bring::Next });
+        self.tasks[t as usize].push(Frame::ReadAround {
+            first: f.first_page + start,
+            end: f.first_page + end,
+            at: Bring::Next,
+        });
     }
 
     pub(super) fn step_read_around(&mut self, t: u32, first: u32, end: u32, at: Bring) -> Flow {
@@ -213,7 +218,11 @@ impl Sim<'_> {
                 } else {
                     self.mm.add_to_page_cache(first, zone as usize);
                     self.mm.set(first, flag::READAHEAD);
-                    self.tasks[t as usize].push(Frame::ReadPage { page: first, kind: BioKind::Readahead, mapped: false });
+                    self.tasks[t as usize].push(Frame::ReadPage {
+                        page: first,
+                        kind: BioKind::Readahead,
+                        mapped: false,
+                    });
                 }
             }
             Bring::Queued => self.tasks[t as usize].set_top(Frame::ReadAround { first, end, at: Bring::Next }),

@@ -205,6 +205,8 @@ pub struct Sim<'p> {
     swap_dev: Option<u32>,
     at_this_time: u64,
     block_timer: Option<Nanos>,
+    tail: Nanos,
+    ended_at: Option<Nanos>,
 }
 
 const fn assert_clone_send<T: Clone + Send + 'static>() {}
@@ -309,6 +311,8 @@ impl<'p> Sim<'p> {
             swap_dev,
             at_this_time: 0,
             block_timer: None,
+            tail: Nanos::ZERO,
+            ended_at: None,
         };
         sim.start_tasks(seed);
         Ok(sim)
@@ -342,6 +346,21 @@ impl<'p> Sim<'p> {
         self.events.push(Nanos::from_secs(1), Event::Sample);
     }
 
+    /// Let the machine run on after the last foreground task has ended: daemons and devices go on, background tasks end.
+    pub fn run_on_for(&mut self, tail: Nanos) {
+        self.tail = tail;
+    }
+
+    /// The last foreground task has ended: is the run over?
+    fn over(&mut self) -> bool {
+        let now = self.now;
+        let ended = *self.ended_at.get_or_insert(now);
+        for (t, p) in self.tasks.iter_mut().zip(&self.program.tasks) {
+            t.dying |= p.background;
+        }
+        now >= ended + self.tail
+    }
+
     /// Play until the last foreground task has ended.
     ///
     /// # Errors
@@ -350,7 +369,7 @@ impl<'p> Sim<'p> {
         let mut handled = 0u64;
         let finished = loop {
             self.schedule(sink);
-            if self.foreground == 0 {
+            if self.foreground == 0 && self.over() {
                 break true;
             }
             let before = self.now;
@@ -370,13 +389,14 @@ impl<'p> Sim<'p> {
             if handled % STOP_CHECK == 0 && (stop.load(Ordering::Relaxed) || sink.failed()) {
                 return Err(SimError::Interrupted);
             }
-            if matches!(event, Event::Sample) && self.all_stuck() {
+            if matches!(event, Event::Sample) && self.foreground > 0 && self.all_stuck() {
                 self.report_hang(sink, EventKind::Hung, "nothing can wake the tasks that are left");
                 break false;
             }
         };
-        self.finish(sink, handled);
-        Ok(RunSummary { elapsed: self.now, events: handled, finished })
+        let elapsed = self.ended_at.unwrap_or(self.now);
+        self.finish(sink, handled, elapsed);
+        Ok(RunSummary { elapsed, events: handled, finished })
     }
 
     fn handle(&mut self, event: Event, sink: &mut dyn ResultSink) {
@@ -432,7 +452,12 @@ impl<'p> Sim<'p> {
             && self.tasks.iter().filter(|t| !t.daemon).all(|t| {
                 matches!(
                     t.wait,
-                    Wait::Ended | Wait::Start | Wait::Channel(_) | Wait::Inode(_) | Wait::Page(_) | Wait::Buffer(_)
+                    Wait::Ended
+                        | Wait::Start
+                        | Wait::Channel(_)
+                        | Wait::Inode(_)
+                        | Wait::Page(_)
+                        | Wait::Buffer(_)
                         | Wait::Slot
                 )
             })
@@ -451,12 +476,13 @@ impl<'p> Sim<'p> {
         sink.event(&EventRow { time: self.now, task: None, kind, text });
     }
 
-    fn finish(&mut self, sink: &mut dyn ResultSink, handled: u64) {
+    fn finish(&mut self, sink: &mut dyn ResultSink, handled: u64, elapsed: Nanos) {
         let c = &mut self.mm.counters;
-        c.elapsed_ns = self.now.0;
+        c.elapsed_ns = elapsed.0;
         c.events = handled;
-        c.device_busy_ns =
-            (0..self.program.devices.len() as u32 + u32::from(self.swap_dev.is_some())).map(|d| self.block.device_busy(d).0).sum();
+        c.device_busy_ns = (0..self.program.devices.len() as u32 + u32::from(self.swap_dev.is_some()))
+            .map(|d| self.block.device_busy(d).0)
+            .sum();
         for (i, t) in self.tasks.iter().enumerate().take(self.program.tasks.len()) {
             sink.client(&ClientRow {
                 task: i as u32,

@@ -1,9 +1,9 @@
 //! Network links between the traced tasks and clients that are not traced.
 
+use super::Sim;
 use super::event::Event;
 use super::sched::Flow;
 use super::task::At;
-use super::Sim;
 use crate::program::LinkKind;
 use kreplay_traces::units::Nanos;
 

@@ -41,7 +41,10 @@ impl Sim<'_> {
             .max();
         let Some((points, std::cmp::Reverse(t))) = victim else { return };
         if points > 0 {
-            let text = format!("Out of Memory: Killed process {} ({}).", self.program.tasks[t as usize].tid, self.program.tasks[t as usize].name);
+            let text = format!(
+                "Out of Memory: Killed process {} ({}).",
+                self.program.tasks[t as usize].tid, self.program.tasks[t as usize].name
+            );
             self.kill(t, &text, sink);
         }
     }

@@ -82,7 +82,9 @@ impl Sim<'_> {
                 c.file = file;
                 (c.pos, c.end) = (off, off + len);
             }
-            Op::Fsync { file } | Op::Truncate { file, .. } | Op::Unlink { file } | Op::Stat { file, .. } => c.file = file,
+            Op::Fsync { file } | Op::Truncate { file, .. } | Op::Unlink { file } | Op::Stat { file, .. } => {
+                c.file = file
+            }
             Op::Touch { area, first, count, .. } => {
                 c.first = self.program.areas[area as usize].first_page + first;
                 c.end = u64::from(count);

@@ -1,7 +1,7 @@
 //! One row a second, as vmstat would print it on the simulated machine.
 
 use super::task::Wait;
-use super::{SinceSample, Sim};
+use super::{Sim, SinceSample};
 use crate::mm::buffer::BufList;
 use crate::results::SampleRow;
 

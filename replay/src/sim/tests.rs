@@ -19,7 +19,8 @@ fn a_cold_sequential_read_runs_at_the_disks_rate() {
     let c = sink.counters.unwrap();
     assert_eq!(c.disk_read_bytes, 16 * MIB);
     assert_eq!(c.page_misses + c.readahead_pages, 4096);
-    assert!(c.read_requests < 200, "read-ahead makes requests of up to 124 KiB: {}", c.read_requests);
+    // The real kernel made 261 requests of 62.9 KB on average.
+    assert!((250..275).contains(&c.read_requests), "{}", c.read_requests);
 }
 
 #[test]
@@ -171,10 +172,28 @@ fn use_once_pages_do_not_push_out_a_hot_file() {
 #[test]
 fn flags_do_not_overlap() {
     let all = [
-        flag::PRESENT, flag::UPTODATE, flag::LOCKED, flag::REFERENCED, flag::DIRTY, flag::LAUNDER, flag::BUFFER,
-        flag::BUF_DIRTY, flag::BUF_LOCKED, flag::BUF_WAIT, flag::BUF_LAUNDER, flag::SWAP_CACHE, flag::MAPPED,
-        flag::YOUNG, flag::PTE_DIRTY, flag::SWAPPED, flag::ANON, flag::ON_DISK, flag::ORPHAN, flag::ZERO_MAPPED,
-        flag::READAHEAD, flag::META,
+        flag::PRESENT,
+        flag::UPTODATE,
+        flag::LOCKED,
+        flag::REFERENCED,
+        flag::DIRTY,
+        flag::LAUNDER,
+        flag::BUFFER,
+        flag::BUF_DIRTY,
+        flag::BUF_LOCKED,
+        flag::BUF_WAIT,
+        flag::BUF_LAUNDER,
+        flag::SWAP_CACHE,
+        flag::MAPPED,
+        flag::YOUNG,
+        flag::PTE_DIRTY,
+        flag::SWAPPED,
+        flag::ANON,
+        flag::ON_DISK,
+        flag::ORPHAN,
+        flag::ZERO_MAPPED,
+        flag::READAHEAD,
+        flag::META,
     ];
     assert_eq!(all.iter().fold(0, |a, b| a | b).count_ones() as usize, all.len());
 }

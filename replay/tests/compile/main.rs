@@ -5,6 +5,7 @@ mod layout;
 mod memory;
 mod names;
 mod random;
+mod stored;
 mod tasks;
 mod times;
 mod trace;

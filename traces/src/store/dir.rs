@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::activity::ActivityReader;
 use super::manifest::{FORMAT, MANIFEST_FILE, Manifest, PartInfo};
 use super::reader::TableReader;
 use super::writer::hash_file;
@@ -82,6 +83,13 @@ impl TraceDir {
     /// If a part cannot be opened.
     pub fn syscalls(&self) -> Result<TableReader<Syscalls>> {
         self.rows()
+    }
+    /// System calls and page touches in one stream, in time order.
+    ///
+    /// # Errors
+    /// If a part cannot be opened.
+    pub fn activity(&self) -> Result<ActivityReader> {
+        ActivityReader::open(self)
     }
     /// Block events in time order.
     ///

@@ -128,6 +128,9 @@ pub struct MachineInfo {
     /// Block devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceSpec>,
+    /// File systems that the load used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mounts: Vec<MountSpec>,
     /// Facts without a field of their own (settings of the queue, dirty limits, file system).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
@@ -153,6 +156,19 @@ pub struct DeviceSpec {
     /// First sectors of its partitions, 512-byte units.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<u64>,
+}
+
+/// A mounted file system of the recorded machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MountSpec {
+    /// Mount point.
+    pub path: String,
+    /// Device below it, `major << 20 | minor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dev: Option<i64>,
+    /// Kind (`ext2`, `xfs`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fs: Option<String>,
 }
 
 /// A network link shared by tasks of a generated load.

@@ -11,6 +11,7 @@
 //! the source's own time stamps; the manifest's clock section says how they are shifted, and readers give times since
 //! the start of the trace.
 
+mod activity;
 mod align;
 mod buffer;
 mod dir;
@@ -20,10 +21,11 @@ mod reader;
 mod workdir;
 mod writer;
 
+pub use activity::{Activity, ActivityReader};
 pub use dir::TraceDir;
 pub use manifest::{
-    ClockInfo, ClockKind, DeviceSpec, FORMAT, LinkKind, LinkSpec, MANIFEST_FILE, MachineInfo, Manifest, PartInfo,
-    SourceInfo,
+    ClockInfo, ClockKind, DeviceSpec, FORMAT, LinkKind, LinkSpec, MANIFEST_FILE, MachineInfo, Manifest, MountSpec,
+    PartInfo, SourceInfo,
 };
 pub use reader::TableReader;
 pub use writer::{SourceFacts, SourceKey, TraceWriter, WriterOptions, hash_file};

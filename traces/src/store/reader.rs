@@ -82,19 +82,30 @@ impl<T: Table> TableReader<T> {
     /// If a part turns out to be damaged or cannot be read.
     #[expect(clippy::should_implement_trait, reason = "rows borrow from the reader")]
     pub fn next(&mut self) -> Result<Option<T::Row<'_>>> {
-        if let Some(i) = self.current {
+        self.advance()?;
+        Ok(self.current())
+    }
+
+    /// The row last returned by [`TableReader::next`] or reached by [`TableReader::advance`].
+    pub fn current(&self) -> Option<T::Row<'_>> {
+        self.parts[self.current?].row()
+    }
+
+    /// Go to the next row; false at the end.
+    ///
+    /// # Errors
+    /// As [`TableReader::next`].
+    pub fn advance(&mut self) -> Result<bool> {
+        if let Some(i) = self.current.take() {
             self.parts[i].next += 1;
             match self.parts[i].key(i)? {
-                Some(key) if self.waiting.peek().is_none_or(|w| key <= w.0) => {}
-                Some(key) => {
-                    self.waiting.push(Reverse(key));
-                    self.current = None;
-                }
-                None => self.current = None,
+                Some(key) if self.waiting.peek().is_none_or(|w| key <= w.0) => self.current = Some(i),
+                Some(key) => self.waiting.push(Reverse(key)),
+                None => {}
             }
         }
         while self.current.is_none() {
-            let Some(Reverse((_, _, line, i))) = self.waiting.pop() else { return Ok(None) };
+            let Some(Reverse((_, _, line, i))) = self.waiting.pop() else { return Ok(false) };
             let unopened = line == i64::MIN && self.parts[i].view.is_none();
             match self.parts[i].key(i)? {
                 // The manifest's first time put it here; the row itself decides.
@@ -105,7 +116,7 @@ impl<T: Table> TableReader<T> {
                 None => {}
             }
         }
-        Ok(self.current.and_then(|i| self.parts[i].row()))
+        Ok(true)
     }
 
     /// Call `f` with every row left.

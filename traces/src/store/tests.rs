@@ -111,6 +111,34 @@ fn vmstat_rows_without_times_keep_their_order() {
     assert_eq!(lines, [1, 2, 3, 4, 5]);
 }
 
+#[test]
+fn activity_merges_calls_and_touches() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t");
+    let mut w = TraceWriter::create(&path, WriterOptions::default()).unwrap();
+    w.begin_source(key("a"), ClockKind::Trace).unwrap();
+    for line in 0..30_000 {
+        if line % 3 == 1 {
+            w.fault(&FaultRow { time_ns: line / 2, line, count: 1, ..FaultRow::default() });
+        } else {
+            w.syscall(&call(line / 2, line));
+        }
+    }
+    w.finish_source(SourceFacts::default()).unwrap();
+    w.finish().unwrap();
+    let trace = TraceDir::open(&path).unwrap();
+    let mut rows = trace.activity().unwrap();
+    for line in 0..30_000 {
+        let got = match rows.next().unwrap().unwrap() {
+            Activity::Syscall(c) => (false, c.line),
+            Activity::Fault(f) => (true, f.line),
+        };
+        assert_eq!(got, (line % 3 == 1, line));
+    }
+    assert_eq!(rows.next().unwrap(), None);
+    assert_eq!(rows.next().unwrap(), None, "the end stays the end");
+}
+
 /// An ingest is killed in its second source: the first is reused, the second done again.
 #[test]
 fn a_killed_ingest_resumes_with_its_finished_sources() {

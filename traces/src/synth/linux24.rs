@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::layout::{GROUP_BLOCKS, GROUP_INODES};
 use super::{LOADS, Load, Params};
 use crate::error::{Doing, Error, Result};
-use crate::store::{DeviceSpec, MachineInfo};
+use crate::store::{DeviceSpec, MachineInfo, MountSpec};
 
 /// A run's description: the load and the machine it ran on.
 pub struct Run {
@@ -153,12 +153,16 @@ impl Run {
 
 /// The machine that all loads are for, as far as it does not depend on the run: one processor, the image's geometry.
 pub fn image_machine(devices: &[DeviceSpec]) -> MachineInfo {
+    let mount = |path: &str, dev: i64| MountSpec { path: path.to_owned(), dev: Some(dev), fs: Some("ext2".into()) };
+    let data: Vec<&DeviceSpec> = devices.iter().filter(|d| !d.swap).collect();
+    let mut mounts: Vec<MountSpec> = data.iter().map(|d| mount("/mnt", d.dev)).collect();
+    mounts.extend(data.iter().filter(|d| d.partitions.len() > 1).map(|d| mount("/mnt2", d.dev)));
     let fact = |k: &str, v: String| (k.to_owned(), v);
     MachineInfo {
         cpus: Some(1),
         devices: devices.to_vec(),
+        mounts,
         facts: BTreeMap::from([
-            fact("fs", "ext2".into()),
             fact("fs.block_bytes", "4096".into()),
             fact("fs.blocks_per_group", GROUP_BLOCKS.to_string()),
             fact("fs.inodes_per_group", GROUP_INODES.to_string()),

@@ -228,9 +228,7 @@ impl List {
     pub(crate) fn neighbours(&self, rqs: &Requests, target: RqId, end: End, cx: &Context) -> Option<(RqId, RqId)> {
         match end {
             End::Back => Some(rqs[target].next).filter(|&n| n != NIL).map(|n| (target, n)),
-            End::Front => {
-                Some(rqs[target].prev).filter(|&p| p != NIL && p != self.fence(cx)).map(|p| (p, target))
-            }
+            End::Front => Some(rqs[target].prev).filter(|&p| p != NIL && p != self.fence(cx)).map(|p| (p, target)),
         }
     }
 }

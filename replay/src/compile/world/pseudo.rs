@@ -42,9 +42,12 @@ impl World<'_> {
                 let fd = r.fd.ok_or_else(|| wrong("it needs fd".into()))?;
                 let desc = self.resolve(r, fd, r.path);
                 let target = desc.map(|d| (d, self.fds.target(d)));
-                let Some((desc, Target::File { ofd, file, .. })) = target else {
+                let Some((desc, Target::File { ofd, file, offset, .. })) = target else {
                     return Err(wrong(format!("fd {fd} is no file")));
                 };
+                if offset != 0 {
+                    return Err(wrong(format!("it writes from the file's start, but fd {fd} stands at byte {offset}")));
+                }
                 self.survey.seeks(file);
                 self.survey.size(file).wrote(total);
                 let state = self.names.get_mut(file);

@@ -1,0 +1,201 @@
+//! Which files are to be read, and as what.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use kreplay_traces::input::Input;
+use walkdir::WalkDir;
+
+use super::error::IngestError;
+use super::recording::Recording;
+use super::{Options, Skipped};
+use crate::format::{Format, HEAD_BYTES, Head, ParseOptions};
+use crate::registry::{by_id, detect};
+
+/// Largest `run.json` that is looked at, bytes.
+const RUN_JSON_BYTES: u64 = 1 << 20;
+
+/// A file to be read.
+pub struct Planned {
+    /// Path as given or found.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: &'static dyn Format,
+    /// Options for its parser.
+    pub parse: ParseOptions,
+    /// Length as stored, bytes; `None` for a stream.
+    pub bytes: Option<u64>,
+    /// Index into [`Plan::recordings`] of the recording that it belongs to.
+    pub recording: Option<usize>,
+    /// Standard input, already open because its head was looked at.
+    pub(super) open: Option<(Vec<u8>, Input)>,
+}
+
+/// What an ingest will do.
+#[derive(Default)]
+pub struct Plan {
+    /// Files to be read, in the order of reading: sorted by path within each directory.
+    pub inputs: Vec<Planned>,
+    /// Files of directories that are not read, and why.
+    pub skipped: Vec<Skipped>,
+    /// Descriptions that recordings have of themselves.
+    pub recordings: Vec<Recording>,
+}
+
+impl Plan {
+    /// Bytes to be read, as stored.
+    pub fn bytes(&self) -> u64 {
+        self.inputs.iter().filter_map(|i| i.bytes).sum()
+    }
+}
+
+/// Walk the paths and find each file's format. Files that are named must be logs; files found in a directory may be
+/// anything and are listed as skipped.
+///
+/// # Errors
+/// If a path cannot be read, a named file has no known format, a directory is empty or holds no log.
+pub fn plan(paths: &[PathBuf], options: &Options) -> Result<Plan, IngestError> {
+    let forced = match &options.format {
+        Some(id) => Some(by_id(id).ok_or_else(|| IngestError::UnknownFormat(id.clone()))?),
+        None => None,
+    };
+    let mut plan = Plan::default();
+    for path in paths {
+        if path.as_os_str() != "-" && fs::metadata(path).is_ok_and(|m| m.is_dir()) {
+            directory(path, forced, options, &mut plan)?;
+        } else {
+            let named = named(path, forced, options)?;
+            plan.inputs.push(named);
+        }
+    }
+    Ok(plan)
+}
+
+/// A file that the user named.
+fn named(path: &Path, forced: Option<&'static dyn Format>, options: &Options) -> Result<Planned, IngestError> {
+    let mut input = Input::open(path, options.limits)?;
+    let bytes = input.bytes_expected();
+    let head = read_head(&mut input)?;
+    let format = match forced {
+        Some(format) => format,
+        None => detect(Head { bytes: &head, complete: head.len() < HEAD_BYTES })
+            .map_err(|why| IngestError::Undetected { path: path.to_path_buf(), why })?,
+    };
+    let open = (path.as_os_str() == "-").then_some((head, input));
+    Ok(Planned { path: path.to_path_buf(), format, parse: parse_options(path, options, None), bytes, recording: None, open })
+}
+
+fn directory(
+    dir: &Path,
+    forced: Option<&'static dyn Format>,
+    options: &Options,
+    plan: &mut Plan,
+) -> Result<(), IngestError> {
+    let (files_before, skipped_before) = (plan.inputs.len(), plan.skipped.len());
+    let (files, links) = walk(dir)?;
+    for path in links {
+        plan.skipped.push(Skipped { path, why: "a symbolic link or special file".into() });
+    }
+    let mut recordings = BTreeMap::new();
+    for path in files.iter().filter(|p| p.file_name().is_some_and(|n| n == "run.json")) {
+        match recording(path) {
+            Ok(Some(found)) => {
+                recordings.insert(path.parent().map(Path::to_path_buf), plan.recordings.len());
+                plan.recordings.push(found);
+            }
+            Ok(None) => plan.skipped.push(Skipped { path: path.clone(), why: "a description of another kind".into() }),
+            Err(why) => plan.skipped.push(Skipped { path: path.clone(), why }),
+        }
+    }
+    for path in files.iter().filter(|p| p.file_name().is_none_or(|n| n != "run.json")) {
+        let recording = recordings.get(&path.parent().map(Path::to_path_buf)).copied();
+        match found(path, forced, options) {
+            Ok((format, bytes)) => plan.inputs.push(Planned {
+                path: path.clone(),
+                format,
+                parse: parse_options(path, options, recording.map(|r| &plan.recordings[r])),
+                bytes,
+                recording,
+                open: None,
+            }),
+            Err(why) => plan.skipped.push(Skipped { path: path.clone(), why }),
+        }
+    }
+    let is_log = |i: &Planned| i.format.id() != crate::layout::Layout.id();
+    if files.is_empty() {
+        return Err(IngestError::EmptyDirectory { path: dir.to_path_buf() });
+    }
+    if !plan.inputs[files_before..].iter().any(is_log) {
+        let reasons = plan.skipped[skipped_before..].iter().map(|s| format!("{}: {}", name(&s.path), s.why)).collect();
+        return Err(IngestError::NoLogs { path: dir.to_path_buf(), files: files.len(), reasons });
+    }
+    Ok(())
+}
+
+/// Regular files below a directory sorted by path, and everything else that is no directory.
+fn walk(dir: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), IngestError> {
+    let (mut files, mut others) = (Vec::new(), Vec::new());
+    for entry in WalkDir::new(dir).sort_by_file_name() {
+        let entry = entry.map_err(|e| IngestError::Walk {
+            path: e.path().unwrap_or(dir).to_path_buf(),
+            why: e.io_error().map_or_else(|| e.to_string(), ToString::to_string),
+        })?;
+        if entry.file_type().is_file() {
+            files.push(entry.into_path());
+        } else if !entry.file_type().is_dir() && entry.depth() > 0 {
+            others.push(entry.into_path());
+        }
+    }
+    Ok((files, others))
+}
+
+fn recording(path: &Path) -> Result<Option<Recording>, String> {
+    let length = fs::metadata(path).map_err(|e| e.to_string())?.len();
+    if length > RUN_JSON_BYTES {
+        return Err(format!("{length} bytes are too many for a description"));
+    }
+    Recording::parse(path, &fs::read(path).map_err(|e| e.to_string())?)
+}
+
+/// The format of a file found in a directory, or why it is skipped.
+fn found(
+    path: &Path,
+    forced: Option<&'static dyn Format>,
+    options: &Options,
+) -> Result<(&'static dyn Format, Option<u64>), String> {
+    let mut input = Input::open(path, options.limits).map_err(|e| e.to_string())?;
+    let bytes = input.bytes_expected();
+    if let Some(format) = forced {
+        return Ok((format, bytes));
+    }
+    let head = read_head(&mut input).map_err(|e| e.to_string())?;
+    let format = detect(Head { bytes: &head, complete: head.len() < HEAD_BYTES }).map_err(|e| e.to_string())?;
+    Ok((format, bytes))
+}
+
+/// The first bytes of an input; a read error after some bytes is left for the real reading to report.
+fn read_head(input: &mut Input) -> Result<Vec<u8>, kreplay_traces::error::Error> {
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    let read = input.take(HEAD_BYTES as u64).read_to_end(&mut head);
+    match read {
+        Err(e) if head.is_empty() => Err(input.explain(e)),
+        _ => Ok(head),
+    }
+}
+
+/// The user's parser options, with what the file's name and the recording add.
+fn parse_options(path: &Path, options: &Options, recording: Option<&Recording>) -> ParseOptions {
+    let mut parse = options.parse.clone();
+    // `strace -ff -o NAME` writes NAME.TID.
+    let suffix = path.extension().and_then(|e| e.to_str()).filter(|e| e.bytes().all(|b| b.is_ascii_digit()));
+    parse.tid = parse.tid.or_else(|| suffix?.parse().ok());
+    parse.root = parse.root.or_else(|| recording?.root.clone());
+    parse.dev = parse.dev.or_else(|| recording?.dev);
+    parse
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+}

@@ -1,0 +1,183 @@
+//! From files to a trace directory: what is read, what is skipped, and how bad input ends.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kreplay_parsers::ingest::{IngestError, Options, Report, Watch, ingest, plan};
+use kreplay_traces::store::{ClockKind, Manifest, TraceDir, TraceWriter, WriterOptions};
+
+const STRACE: &str = "7 1700000000.100000 openat(AT_FDCWD, \"/mnt/disk/f\", O_RDONLY) = 3</mnt/disk/f> <0.000010>\n\
+    7 1700000000.200000 read(3</mnt/disk/f>, \"\"..., 4096) = 4096 <0.000020>\n";
+const BLKPARSE: &str = "  7,0    1        1     5.200000000     7  Q   R 64 + 8 [wl]\n\
+    \x20 7,0    1        2     5.210000000     7  C   R 64 + 8 [0]\n";
+const VMSTAT: &str = " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st gu                 UTC\n \
+    1 0 0 1 2 3 0 0 0 0 0 0 0 0 99 1 0 0 2023-11-14 22:13:21\n";
+const LAYOUT: &str = "# ./f ino 12 size 8192\n   0:        0..      15:         64..        79:     16:  last,eof\n";
+const RUN: &str = r#"{"format": "capture-1", "kernel": "6.18", "device": "/dev/loop0", "dev": "7:0", "scheduler": "none",
+    "memory_limit_bytes": 1048576, "cpus": 2, "start_realtime": 1700000000.000000000, "start_monotonic": 5.000000,
+    "facts": {"command": "/bin/wl clients /mnt/disk 5"}}"#;
+
+struct Case {
+    dir: tempfile::TempDir,
+}
+
+impl Case {
+    fn new(files: &[(&str, &[u8])]) -> Self {
+        let case = Self { dir: tempfile::tempdir().unwrap() };
+        fs::create_dir(case.input()).unwrap();
+        for (name, bytes) in files {
+            fs::write(case.input().join(name), bytes).unwrap();
+        }
+        case
+    }
+
+    fn input(&self) -> PathBuf {
+        self.dir.path().join("logs")
+    }
+
+    fn trace(&self) -> PathBuf {
+        self.dir.path().join("trace")
+    }
+
+    fn run(&self, options: &Options) -> Result<(Report, Manifest), IngestError> {
+        self.run_paths(&[self.input()], options)
+    }
+
+    fn run_paths(&self, paths: &[PathBuf], options: &Options) -> Result<(Report, Manifest), IngestError> {
+        let plan = plan(paths, options)?;
+        let mut writer = TraceWriter::create(&self.trace(), WriterOptions::default())?;
+        let stop = AtomicBool::new(false);
+        let report = ingest(plan, &mut writer, options, &mut Watch { stop: &stop, progress: &mut |_| {} })?;
+        Ok((report, writer.finish()?.1))
+    }
+}
+
+fn skipped(report: &Report) -> Vec<(String, &str)> {
+    let name = |p: &Path| p.file_name().unwrap().to_string_lossy().into_owned();
+    report.skipped.iter().map(|s| (name(&s.path), s.why.as_str())).collect()
+}
+
+#[test]
+fn a_recording_becomes_one_trace_on_one_time_line() {
+    let packed = zstd::encode_all(STRACE.as_bytes(), 1).unwrap();
+    let case = Case::new(&[
+        ("strace.log.zst", &packed),
+        ("blktrace.txt", BLKPARSE.as_bytes()),
+        ("vmstat.log", VMSTAT.as_bytes()),
+        ("layout.txt", LAYOUT.as_bytes()),
+        ("run.json", RUN.as_bytes()),
+        ("stdout.txt", b"hello\n"),
+        ("stderr.txt", b""),
+    ]);
+    let (report, manifest) = case.run(&Options::default()).unwrap();
+
+    let formats: Vec<_> = report.inputs.iter().map(|i| i.format).collect();
+    assert_eq!(formats, ["blkparse", "layout", "strace", "vmstat"]);
+    let expected = [
+        ("stderr.txt".to_owned(), "the file is empty"),
+        ("stdout.txt".to_owned(), "no known log format (no line fits any); name one with --format"),
+    ];
+    assert_eq!(skipped(&report), expected);
+    let clocks: Vec<_> = manifest.sources.iter().map(|s| (s.clock, s.zero_ns, s.zero_assumed)).collect();
+    assert_eq!(clocks[0], (ClockKind::Monotonic, 5_000_000_000, false));
+    assert_eq!(clocks[2], (ClockKind::Realtime, 1_700_000_000_000_000_000, false));
+    assert_eq!(clocks[3], (ClockKind::Realtime, 1_700_000_000_000_000_000, false));
+    assert_eq!((manifest.machine.ram_kib, manifest.machine.cpus), (Some(1024), Some(2)));
+    assert_eq!(manifest.machine.devices[0].dev, 7 << 20);
+    assert_eq!(manifest.sources[2].lines, 2);
+
+    let trace = TraceDir::open(&case.trace()).unwrap();
+    let mut calls = trace.syscalls().unwrap();
+    let first = calls.next().unwrap().unwrap();
+    assert_eq!((first.time_ns, first.call, first.path2), (100_000_000, "openat", Some("/mnt/disk/f")));
+    let mut files = trace.files().unwrap();
+    let file = files.next().unwrap().unwrap();
+    assert_eq!((file.path, file.dev, file.extent_sector_512), ("/mnt/disk/f", Some(7 << 20), Some(64)));
+}
+
+#[test]
+fn directories_without_logs_are_errors() {
+    let empty = Case::new(&[]).run(&Options::default()).unwrap_err();
+    assert!(matches!(empty, IngestError::EmptyDirectory { .. }), "{empty}");
+
+    let none = Case::new(&[("a.txt", b"hello\n"), ("layout.txt", LAYOUT.as_bytes())]).run(&Options::default());
+    let none = none.unwrap_err();
+    assert!(matches!(none, IngestError::NoLogs { files: 2, .. }), "{none}");
+    assert!(none.hint().unwrap().starts_with("a.txt: no known log format"), "{:?}", none.hint());
+
+    let missing = plan(&["/nonexistent/log".into()], &Options::default()).err().unwrap();
+    assert!(missing.to_string().starts_with("cannot read /nonexistent/log"), "{missing}");
+}
+
+#[test]
+fn a_named_file_must_be_a_log() {
+    let case = Case::new(&[("notes", b"hello\n"), ("log", STRACE.as_bytes())]);
+    let unknown = case.run_paths(&[case.input().join("notes")], &Options::default()).unwrap_err();
+    assert!(matches!(unknown, IngestError::Undetected { .. }), "{unknown}");
+    let options = Options { format: Some("nope".into()), ..Options::default() };
+    assert!(matches!(case.run(&options).unwrap_err(), IngestError::UnknownFormat(_)));
+    let options = Options { format: Some("vmstat".into()), ..Options::default() };
+    let (report, _) = case.run_paths(&[case.input().join("notes")], &options).unwrap();
+    assert_eq!(report.rejected(), 1);
+}
+
+#[test]
+fn garbage_in_the_middle_is_kept_as_rejects() {
+    let text = format!("{STRACE}\u{1}\u{2}garbage\n{STRACE}");
+    let case = Case::new(&[("log", text.as_bytes())]);
+    let (report, manifest) = case.run(&Options::default()).unwrap();
+    assert_eq!((report.rejected(), manifest.count("syscall"), manifest.count("reject")), (1, 4, 1));
+    assert_eq!(manifest.sources[0].rejects["strace-not-a-call"], 1);
+}
+
+#[test]
+fn strict_names_the_place() {
+    let case = Case::new(&[("log", format!("{STRACE}garbage\n{STRACE}").as_bytes())]);
+    let error = case.run(&Options { strict: true, ..Options::default() }).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("log:3:1: strace-not-a-call: expected a call"), "{text}");
+    assert!(!case.trace().exists());
+}
+
+#[test]
+fn what_could_be_read_of_a_truncated_input_is_kept() {
+    // Not compressible, so that the cut falls into the text and not into its last block.
+    let lines: String = (0..60_000u64).map(|i| format!("7 1700000000.1 lseek(3, {}, SEEK_SET) = 0\n", i.wrapping_mul(i) * 7919)).collect();
+    let packed = zstd::encode_all(lines.as_bytes(), 1).unwrap();
+    let case = Case::new(&[("log.zst", &packed[..packed.len() / 2])]);
+    let (report, manifest) = case.run(&Options::default()).unwrap();
+    assert!(report.inputs[0].cut.is_some());
+    let rows = manifest.count("syscall");
+    assert!((1000..60_000).contains(&rows), "{rows}");
+    assert!(manifest.sources[0].notes.iter().any(|n| n.starts_with("reading ended early")), "{:?}", manifest.sources[0].notes);
+}
+
+#[test]
+fn stopping_leaves_nothing_under_the_final_name() {
+    let case = Case::new(&[("log", STRACE.as_bytes())]);
+    let options = Options::default();
+    let plan = plan(&[case.input()], &options).unwrap();
+    let mut writer = TraceWriter::create(&case.trace(), WriterOptions::default()).unwrap();
+    let stop = AtomicBool::new(false);
+    let mut seen = Vec::new();
+    let mut progress = |p: kreplay_parsers::ingest::Progress<'_>| {
+        seen.push((p.index, p.total_bytes));
+        stop.store(true, Ordering::Relaxed);
+    };
+    let result = ingest(plan, &mut writer, &options, &mut Watch { stop: &stop, progress: &mut progress });
+    assert!(matches!(result.unwrap_err(), IngestError::Interrupted));
+    drop(writer);
+    assert!(!case.trace().exists());
+    assert_eq!(seen, [(0, STRACE.len() as u64)]);
+}
+
+#[test]
+fn the_thread_of_a_ff_file_is_in_its_name() {
+    let case = Case::new(&[("log.4196", b"12:00:00.1 sync() = 0\n12:00:00.2 fsync(3) = 0\n")]);
+    let (_, manifest) = case.run(&Options::default()).unwrap();
+    assert_eq!(manifest.sources[0].options["tid"], "4196");
+    let trace = TraceDir::open(&case.trace()).unwrap();
+    let mut calls = trace.syscalls().unwrap();
+    assert_eq!(calls.next().unwrap().unwrap().tid, 4196);
+}

@@ -1,0 +1,295 @@
+//! `prove linux24`: the runs of real 2.2 and 2.4 kernels, their loads generated again and simulated under the same
+//! kernel's variant.
+//!
+//! # Figures
+//! For every run the same, as far as its files have them:
+//! - `t <mark>`: seconds from the load's start to each event that ends a pass, a file, a client or the whole load
+//!   (progress lines within a pass are left out);
+//! - `<mark> mean ms`: mean duration of the passes of a load without end;
+//! - `data MB read`, `data MB written`, `data avg read KB`, `data avg write KB`, `data sequential %`, `data busy s`, and the same of
+//!   the swap disk, from the disk logs' totals until the machine stopped, about two seconds after the load's end;
+//! - `swapped in MB`, `swapped out MB`, `min free KB`, `max swpd KB`, `order-0 failures`, `kills`;
+//! - `cache KB at end`, `dentries at end`, `inodes at end` from the last sample.
+//!
+//! # Error
+//! |simulated - recorded| / recorded in percent; where the recorded figure is so small that a ratio says nothing, the
+//! divisor is a floor (1 MB, 0.1 s, 4 KB, 5 %, 256 KB of cache, 1 of a count).
+
+use super::{Figure, FigureReport, RunFigures, Skipped, median};
+use crate::compile::{CompileOptions, compile};
+use crate::config::{Config, DeviceConfig};
+use crate::results::{MarkRow, MemorySink};
+use crate::sim::{Pacing, Sim};
+use crate::stored::StoredTrace;
+use crate::variant::Library;
+use kreplay_traces::store::{TraceDir, WriterOptions};
+use kreplay_traces::synth::{linux24, write_trace};
+use kreplay_traces::units::Nanos;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// Until the machine was switched off after its load had ended.
+const TAIL: Nanos = Nanos::from_millis(2100);
+/// Marks inside a pass.
+const PROGRESS: [&str; 5] = ["rprog", "bigprog", "wprog", "phase", "untar dirs"];
+const MB: f64 = 1_048_576.0;
+
+/// Totals of a disk log.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[allow(non_snake_case, reason = "names of the recorded files")]
+struct DiskTotals {
+    read_MB: f64,
+    write_MB: f64,
+    avg_read_KB: f64,
+    avg_write_KB: f64,
+    sequential_pct: f64,
+    busy_s: f64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[allow(non_snake_case, reason = "names of the recorded files")]
+struct Summary {
+    events: Vec<(f64, String)>,
+    swapin_MB: f64,
+    swapout_MB: f64,
+    min_free_kb: f64,
+    max_swpd_kb: f64,
+    #[serde(default)]
+    zero_order_failures: f64,
+    #[serde(default)]
+    oom_kills: f64,
+    hdc: Option<DiskTotals>,
+    hdd: Option<DiskTotals>,
+}
+
+/// Why a run could not be compared.
+type Why = String;
+
+/// Compare every run folder below `dir`, in the order of their names, on all processors.
+///
+/// # Errors
+/// If `dir` can't be listed or has no run folder.
+pub fn run(dir: &Path, stop: &AtomicBool) -> Result<FigureReport, String> {
+    let list = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let mut folders: Vec<PathBuf> =
+        list.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.join("run.json").is_file()).collect();
+    folders.sort();
+    if folders.is_empty() {
+        return Err(format!("{}: no folder with a run.json", dir.display()));
+    }
+    use rayon::prelude::*;
+    let results: Vec<(String, Result<RunFigures, Why>)> = folders
+        .par_iter()
+        .map(|f| {
+            let name = f.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let result = compare(f, &name, stop);
+            (name, result)
+        })
+        .collect();
+    let mut report =
+        FigureReport { kind: "linux24".into(), runs: Vec::new(), skipped: Vec::new(), median_error_pct: None };
+    for (run, result) in results {
+        match result {
+            Ok(figures) => report.runs.push(figures),
+            Err(why) => report.skipped.push(Skipped { case: run, why }),
+        }
+    }
+    let errors = report.runs.iter().flat_map(|r| r.figures.iter().map(|f| f.error_pct)).collect();
+    report.median_error_pct = median(errors);
+    Ok(report)
+}
+
+fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, Why> {
+    let described = linux24::from_run_json(&folder.join("run.json")).map_err(|e| e.to_string())?;
+    let variant = format!("linux-{}", described.kernel);
+    let mut library = Library::builtin().map_err(|e| e.to_string())?;
+    if !library.list().any(|s| s.name == variant) {
+        return Err(format!("no variant {variant} yet"));
+    }
+    if !described.completed {
+        return Err("the recording was cut off by its time limit".into());
+    }
+    let text = std::fs::read(folder.join("summary.json")).map_err(|e| format!("summary.json: {e}"))?;
+    let summary: Summary = serde_json::from_slice(&text).map_err(|e| format!("summary.json: {e}"))?;
+    let selected = library.select(std::slice::from_ref(&variant), &[], &[]).map_err(|e| e.to_string())?;
+    let mut config = selected[0].config.clone();
+    adapt(&mut config, &described);
+    let temp = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let (_, manifest) =
+        write_trace(described.load, &described.params, None, &temp.path().join("trace"), WriterOptions::default())
+            .map_err(|e| e.to_string())?;
+    drop(manifest);
+    let trace = TraceDir::open(&temp.path().join("trace")).map_err(|e| e.to_string())?;
+    let mut source = StoredTrace::open(&trace).map_err(|e| e.to_string())?;
+    let program = compile(&mut source, &CompileOptions::default()).map_err(|e| e.to_string())?;
+    let mut sink = MemorySink::default();
+    let mut sim = Sim::new(&program, &config, 0, Pacing::Closed).map_err(|e| e.to_string())?;
+    sim.run_on_for(TAIL);
+    sim.run(&mut sink, stop).map_err(|e| e.to_string())?;
+    let figures = Comparison { summary: &summary, sink: &sink, marks: &program.marks, figures: Vec::new() }.all(folder);
+    let median_error_pct = median(figures.iter().map(|f| f.error_pct).collect());
+    Ok(RunFigures { run: name.to_owned(), variant, figures, median_error_pct })
+}
+
+/// The run's machine under the kernel's variant.
+fn adapt(config: &mut Config, run: &linux24::Run) {
+    config.machine.ram = run.ram_mib * 1024;
+    config.machine.swap = run.swap_mib * 1024;
+    let d = run.disk;
+    if let DeviceConfig::Rotating {
+        overhead_us,
+        seek_min_us,
+        seek_span_us,
+        rotation_us,
+        rate_bytes_s,
+        stroke_bytes,
+        ..
+    } = &mut config.device
+    {
+        (*overhead_us, *seek_min_us, *seek_span_us) = (d.overhead_us, d.seek_a_us, d.seek_b_us);
+        (*rotation_us, *rate_bytes_s, *stroke_bytes) = (d.rot_us, d.rate_bytes_s, d.stroke_bytes);
+    }
+    if let Some(e) = run.elevator {
+        config.elevator.read_latency = e.read_latency as u32;
+        config.elevator.write_latency = e.write_latency as u32;
+    }
+}
+
+struct Comparison<'a> {
+    summary: &'a Summary,
+    sink: &'a MemorySink,
+    marks: &'a [String],
+    figures: Vec<Figure>,
+}
+
+impl Comparison<'_> {
+    fn add(&mut self, name: impl Into<String>, recorded: f64, simulated: f64, floor: f64) {
+        let error_pct = (simulated - recorded).abs() / recorded.abs().max(floor) * 100.0;
+        self.figures.push(Figure { name: name.into(), recorded, simulated, error_pct });
+    }
+
+    fn all(mut self, folder: &Path) -> Vec<Figure> {
+        self.times();
+        self.disks();
+        let c = self.sink.counters.unwrap_or_default();
+        let pages_mb = |pages: u64| pages as f64 * 4096.0 / MB;
+        self.add("swapped in MB", self.summary.swapin_MB, pages_mb(c.swap_in_pages), 1.0);
+        self.add("swapped out MB", self.summary.swapout_MB, pages_mb(c.swap_out_pages), 1.0);
+        // The recording samples once a second, and so does the simulation.
+        let samples = &self.sink.samples;
+        if !samples.is_empty() {
+            let min_free = samples.iter().map(|s| s.free_kib).min().unwrap_or_default();
+            let max_swpd = samples.iter().map(|s| s.swpd_kib).max().unwrap_or_default();
+            self.add("min free KB", self.summary.min_free_kb, min_free as f64, 256.0);
+            self.add("max swpd KB", self.summary.max_swpd_kb, max_swpd as f64, 1024.0);
+        }
+        self.add("order-0 failures", self.summary.zero_order_failures, c.alloc_failures as f64, 1.0);
+        self.add("kills", self.summary.oom_kills, c.oom_kills as f64, 1.0);
+        self.last_sample(folder);
+        self.figures
+    }
+
+    /// Simulated times of a mark, in order.
+    fn times_of(&self, mark: &str) -> Vec<Nanos> {
+        let is = |m: &&MarkRow| self.marks[m.mark as usize] == mark;
+        self.sink.marks.iter().filter(is).map(|m| m.time).collect()
+    }
+
+    fn times(&mut self) {
+        let start = self.times_of("start").first().copied().unwrap_or_default();
+        let mut recorded: Vec<(String, Vec<f64>)> = Vec::new();
+        for (at, event) in &self.summary.events {
+            let Some(mark) = linux24::mark_of_event(event) else { continue };
+            if mark == "start" || PROGRESS.iter().any(|p| mark.starts_with(p)) {
+                continue;
+            }
+            match recorded.iter_mut().find(|(m, _)| *m == mark) {
+                Some((_, times)) => times.push(*at),
+                None => recorded.push((mark, vec![*at])),
+            }
+        }
+        for (mark, times) in recorded {
+            let simulated: Vec<f64> =
+                self.times_of(&mark).iter().map(|t| (t.saturating_sub(start)).as_secs_f64()).collect();
+            if times.len() == 1 {
+                let at = simulated.first().copied().unwrap_or(f64::NAN);
+                if at.is_nan() {
+                    // A load that the simulated kernel never finished: as wrong as can be.
+                    self.figures.push(Figure {
+                        name: format!("t {mark}"),
+                        recorded: times[0],
+                        simulated: -1.0,
+                        error_pct: 100.0,
+                    });
+                } else {
+                    self.add(format!("t {mark} s"), times[0], at, 0.1);
+                }
+            } else {
+                self.add(format!("{mark} count"), times.len() as f64, simulated.len() as f64, 1.0);
+            }
+        }
+    }
+
+    fn disks(&mut self) {
+        let devices = self.sink.io.iter().map(|r| r.dev).max().unwrap_or(0).max(1);
+        for (name, recorded, dev) in [("data", self.summary.hdc, 0), ("swap", self.summary.hdd, devices)] {
+            let Some(recorded) = recorded else { continue };
+            let mut s = DiskTotals::default();
+            let (mut reads, mut writes, mut sequential) = (0u64, 0u64, 0u64);
+            for r in self.sink.io.iter().filter(|r| r.dev == dev) {
+                let bytes = f64::from(r.nr) * 512.0;
+                match r.dir {
+                    crate::block::Dir::Read => {
+                        reads += 1;
+                        s.read_MB += bytes / MB;
+                    }
+                    crate::block::Dir::Write => {
+                        writes += 1;
+                        s.write_MB += bytes / MB;
+                    }
+                }
+                sequential += u64::from((0..=128).contains(&r.seek_sectors));
+                s.busy_s += (r.c - r.d).as_secs_f64();
+            }
+            s.avg_read_KB = s.read_MB * 1024.0 / (reads.max(1) as f64);
+            s.avg_write_KB = s.write_MB * 1024.0 / (writes.max(1) as f64);
+            s.sequential_pct = sequential as f64 * 100.0 / ((reads + writes).max(1) as f64);
+            self.add(format!("{name} MB read"), recorded.read_MB, s.read_MB, 1.0);
+            self.add(format!("{name} MB written"), recorded.write_MB, s.write_MB, 1.0);
+            // Sizes and order of a handful of requests (superblock, swap header) say nothing.
+            if recorded.read_MB >= 1.0 {
+                self.add(format!("{name} avg read KB"), recorded.avg_read_KB, s.avg_read_KB, 4.0);
+            }
+            if recorded.write_MB >= 1.0 {
+                self.add(format!("{name} avg write KB"), recorded.avg_write_KB, s.avg_write_KB, 4.0);
+            }
+            if recorded.read_MB + recorded.write_MB >= 1.0 {
+                self.add(format!("{name} sequential %"), recorded.sequential_pct, s.sequential_pct, 5.0);
+                self.add(format!("{name} busy s"), recorded.busy_s, s.busy_s, 0.1);
+            }
+        }
+    }
+
+    /// Caches at the end, from the last line of samples.csv.
+    fn last_sample(&mut self, folder: &Path) {
+        let Ok(text) = std::fs::read_to_string(folder.join("samples.csv")) else { return };
+        let mut lines = text.lines();
+        let (Some(header), Some(last)) = (lines.next(), lines.last()) else { return };
+        let value = |column: &str| -> Option<f64> {
+            let i = header.split(',').position(|c| c == column)?;
+            last.split(',').nth(i)?.parse().ok()
+        };
+        let Some(end) = self.sink.samples.last().copied() else { return };
+        if let (Some(cached), Some(swap_cached)) = (value("m_Cached"), value("m_SwapCached")) {
+            // 2.4's "Cached" leaves the swap cache out, vmstat's column does not.
+            self.add("cache KB at end", cached + swap_cached, end.cache_kib as f64, 256.0);
+        }
+        if let Some(n) = value("dentry_active").filter(|n| *n > 100.0) {
+            self.add("dentries at end", n, end.dentries as f64, 100.0);
+        }
+        if let Some(n) = value("inode_active").filter(|n| *n > 100.0) {
+            self.add("inodes at end", n, end.inodes as f64, 100.0);
+        }
+    }
+}
