@@ -16,11 +16,11 @@
 //! divisor is a floor (1 MB, 0.1 s, 4 KB, 5 %, 256 KB of cache, 1 of a count).
 
 use super::{Figure, FigureReport, RunFigures, Skipped, median};
-use crate::compile::{CompileOptions, compile};
+use crate::compile::{CompileOptions, StoredTrace, compile};
 use crate::config::{Config, DeviceConfig};
 use crate::results::{MarkRow, MemorySink};
 use crate::sim::{Pacing, Sim};
-use crate::stored::StoredTrace;
+
 use crate::variant::Library;
 use kreplay_traces::store::{TraceDir, WriterOptions};
 use kreplay_traces::synth::{linux24, write_trace};
@@ -121,7 +121,7 @@ fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, W
             .map_err(|e| e.to_string())?;
     drop(manifest);
     let trace = TraceDir::open(&temp.path().join("trace")).map_err(|e| e.to_string())?;
-    let mut source = StoredTrace::open(&trace).map_err(|e| e.to_string())?;
+    let mut source = StoredTrace::new(&trace).map_err(|e| e.to_string())?;
     let program = compile(&mut source, &CompileOptions::default()).map_err(|e| e.to_string())?;
     let mut sink = MemorySink::default();
     let mut sim = Sim::new(&program, &config, 0, Pacing::Closed).map_err(|e| e.to_string())?;
