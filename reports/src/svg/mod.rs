@@ -8,7 +8,6 @@ mod dots;
 mod strips;
 mod theme;
 
-pub(crate) use strips::{HEIGHT as PANEL_HEIGHT, WIDTH as PANEL_WIDTH};
 pub(crate) use theme::STYLE;
 
 use crate::{Error, RenderOptions, Renderer, Result, escape};

@@ -8,9 +8,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 /// Width of a panel, pixels.
-pub(crate) const WIDTH: u32 = 340;
+pub(super) const WIDTH: u32 = 340;
 /// Height of a panel, pixels.
-pub(crate) const HEIGHT: u32 = 132;
+pub(super) const HEIGHT: u32 = 132;
 
 /// KiB as MiB where the axis would otherwise have too many digits: divisor and unit.
 fn axis_unit(panel: &Panel) -> (f64, &'static str) {

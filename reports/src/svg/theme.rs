@@ -1,6 +1,7 @@
 //! Colours and type of all charts.
 
 use plotters::prelude::*;
+use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// Width of a chart, pixels; pages scale it.
@@ -68,7 +69,8 @@ pub(super) fn classes(svg: &str) -> String {
 
 /// A text style; `h` and `v` say which point of the text lies at the given place.
 pub(super) fn style(role: Role, size: f64, h: HPos, v: VPos) -> TextStyle<'static> {
-    TextStyle::from(("sans-serif", size * FONT_FACTOR).into_font()).color(&role.color()).pos(Pos::new(h, v))
+    let color = role.color().to_backend_color();
+    TextStyle { font: ("sans-serif", size * FONT_FACTOR).into_font(), color, pos: Pos::new(h, v) }
 }
 
 /// About how wide a text is, pixels: good enough to keep labels apart.
