@@ -11,6 +11,7 @@ use super::part::join;
 use super::workdir::WorkDir;
 use crate::error::{Doing, Error, Result};
 use crate::event::{BlockRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
+use crate::input::InputFacts;
 use crate::publish;
 use crate::schema::{Blocks, Faults, Files, Processes, Rejects, SCHEMA_VERSION, Syscalls, TABLES, Table, Vmstats};
 
@@ -51,6 +52,19 @@ pub struct SourceFacts {
     pub zero_ns: Option<i64>,
     /// Remarks, in words.
     pub notes: Vec<String>,
+}
+
+impl SourceFacts {
+    /// The part that the input knows: hash, lengths, and a note if the file changed while it was read.
+    pub fn of(input: &InputFacts) -> Self {
+        Self {
+            blake3: Some(input.blake3.clone()),
+            bytes: Some(input.bytes),
+            text_bytes: Some(input.text_bytes),
+            notes: input.changed.iter().cloned().collect(),
+            ..Self::default()
+        }
+    }
 }
 
 /// A source being written.
