@@ -212,9 +212,6 @@ pub(crate) struct ProveArgs {
     pub(crate) kind: String,
     /// Folder with the recordings
     pub(crate) dir: Option<PathBuf>,
-    /// Only runs whose name matches this glob; repeatable
-    #[arg(long, value_name = "GLOB")]
-    pub(crate) only: Vec<String>,
     /// Simulations at a time [default: one a processor]
     #[arg(short = 'j', long = "threads", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,

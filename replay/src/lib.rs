@@ -13,7 +13,6 @@ pub mod prove;
 pub mod reclaim;
 pub mod results;
 pub mod sim;
-pub mod stored;
 pub mod variant;
 pub mod writeback;
 

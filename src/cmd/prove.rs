@@ -1,9 +1,106 @@
-//! `kreplay prove`.
+//! `kreplay prove KIND DIR`.
 
 use crate::args::{Cli, ProveArgs};
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use crate::exit::Exit;
+use crate::{signal, stdout};
+use kreplay_replay::prove::{FigureReport, linux24};
+use kreplay_replay::variant::nearest;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
-pub(crate) fn run(_: &Cli, _: &ProveArgs) -> Result<Exit> {
-    Ok(Exit::Ok)
+/// A kind of proof by figures.
+struct Kind {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Path, &AtomicBool) -> std::result::Result<FigureReport, String>,
+    /// The median error must lie below this, percent.
+    bar_pct: f64,
+}
+
+/// All kinds.
+static KINDS: &[Kind] = &[Kind {
+    name: "linux24",
+    about: "completion times and disk traffic of real 2.4 kernels on a modelled disk",
+    run: linux24::run,
+    bar_pct: 25.0,
+}];
+
+pub(crate) fn run(cli: &Cli, args: &ProveArgs) -> Result<Exit> {
+    if args.kind == "list" {
+        list(cli)?;
+        return Ok(Exit::Ok);
+    }
+    let kind = KINDS.iter().find(|k| k.name == args.kind).ok_or_else(|| unknown(&args.kind))?;
+    let Some(dir) = &args.dir else {
+        return Err(CliError::new(Exit::Usage, format!("prove {} needs the folder of the recordings", kind.name))
+            .help(format!("kreplay prove {} DIR", kind.name)));
+    };
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(args.threads.map_or(0, usize::from))
+        .build()
+        .map_err(|e| CliError::new(Exit::Internal, format!("cannot start threads: {e}")))?;
+    let report = pool.install(|| (kind.run)(dir, &signal::DRAIN));
+    if signal::interrupted() {
+        return Err(CliError::new(Exit::Interrupted, "interrupted"));
+    }
+    let report = report.map_err(|why| CliError::new(Exit::Input, why))?;
+    if cli.json {
+        stdout::print_json(&serde_json::json!(report))?;
+    } else {
+        stdout::print(&text(kind, &report))?;
+    }
+    Ok(if holds(kind, &report) { Exit::Ok } else { Exit::Bars })
+}
+
+fn holds(kind: &Kind, report: &FigureReport) -> bool {
+    report.median_error_pct.is_some_and(|m| m < kind.bar_pct)
+}
+
+fn unknown(name: &str) -> CliError {
+    let names = || KINDS.iter().map(|k| k.name);
+    let help = nearest(name, names()).map_or_else(
+        || format!("the kinds are {}", names().collect::<Vec<_>>().join(", ")),
+        |near| format!("did you mean `{near}`?"),
+    );
+    CliError::new(Exit::Usage, format!("there is no proof \"{name}\"")).help(help)
+}
+
+fn list(cli: &Cli) -> Result<()> {
+    if cli.json {
+        let kinds: Vec<_> = KINDS.iter().map(|k| serde_json::json!({"name": k.name, "about": k.about})).collect();
+        return stdout::print_json(&serde_json::json!(kinds));
+    }
+    let lines: Vec<String> = KINDS.iter().map(|k| format!("{}: {}\n", k.name, k.about)).collect();
+    stdout::print(&lines.concat())
+}
+
+fn text(kind: &Kind, report: &FigureReport) -> String {
+    let mut t = format!("{}: {}\n", kind.name, kind.about);
+    for run in &report.runs {
+        let median = run.median_error_pct.map_or_else(|| "no figures".to_owned(), |m| format!("median error {m:.1} %"));
+        let _ = writeln!(t, "\n{} under {}: {median}", run.run, run.variant);
+        let width = run.figures.iter().map(|f| f.name.len()).max().unwrap_or(0).max(6);
+        let _ = writeln!(t, "  {:width$} {:>12} {:>12} {:>9}", "figure", "recorded", "simulated", "error %");
+        for f in &run.figures {
+            let _ = writeln!(t, "  {:width$} {:>12.3} {:>12.3} {:>9.1}", f.name, f.recorded, f.simulated, f.error_pct);
+        }
+    }
+    if !report.skipped.is_empty() {
+        t.push_str("\nnot compared:\n");
+        for s in &report.skipped {
+            let _ = writeln!(t, "  {}: {}", s.case, s.why);
+        }
+    }
+    let figures: usize = report.runs.iter().map(|r| r.figures.len()).sum();
+    let median = report.median_error_pct.map_or_else(|| "no figures".to_owned(), |m| format!("{m:.1} %"));
+    let verdict = if holds(kind, report) { "holds" } else { "does not hold" };
+    let _ = writeln!(
+        t,
+        "\n{} runs, {figures} figures, median error {median}: {verdict} (bar: below {} %)",
+        report.runs.len(),
+        kind.bar_pct
+    );
+    t
 }

@@ -8,6 +8,7 @@ use crate::output::Output;
 use crate::pipeline::{Existing, analyse, ingest, load, plan, simulate, to_file, to_terminal};
 use crate::{signal, stdout};
 use kreplay_replay::matrix::CellState;
+use kreplay_reports::Detail;
 use kreplay_traces::store::TraceDir;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +63,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<Exit> {
             "verdict": report.verdict,
         }))?;
     } else {
-        stdout::print(&to_terminal(&report))?;
+        stdout::print(&to_terminal(&report, Detail::Brief)?)?;
         stdout::print(&format!("\nfull report: {}\n", output.path.join(REPORTS[0]).display()))?;
     }
     // What went wrong later weighs more than lines that were skipped.

@@ -5,12 +5,11 @@ use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::progress::Watcher;
 use crate::signal;
-use kreplay_replay::compile::{CompileError, CompileOptions, compile};
+use kreplay_replay::compile::{CompileError, CompileOptions, StoredTrace, compile};
 use kreplay_replay::matrix::{CellState, Ended, Failure, Outcome, Plan, Runner, Simulate, TraceInput, code_version};
 use kreplay_replay::program::Program;
 use kreplay_replay::results::ResultSink;
 use kreplay_replay::sim::{self, Pacing, SimError};
-use kreplay_replay::stored::StoredTrace;
 use kreplay_replay::variant::{Library, Variant};
 use kreplay_traces::store::TraceDir;
 use std::path::{Path, PathBuf};
@@ -19,11 +18,12 @@ use std::sync::atomic::AtomicBool;
 /// Opens, verifies and compiles a trace.
 pub(crate) fn load(path: &Path) -> Result<TraceInput> {
     let trace = TraceDir::open(path)?;
-    let mut source = StoredTrace::open(&trace)?;
-    let program = compile(&mut source, &CompileOptions::default()).map_err(|e| {
+    let explain = |e: CompileError| {
         let exit = if matches!(e, CompileError::Invalid(_)) { Exit::Internal } else { Exit::Input };
         CliError::new(exit, format!("cannot compile {}: {e}", path.display()))
-    })?;
+    };
+    let mut source = StoredTrace::new(&trace).map_err(explain)?;
+    let program = compile(&mut source, &CompileOptions::default()).map_err(explain)?;
     Ok(TraceInput { program, path: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())) })
 }
 

@@ -4,7 +4,7 @@ use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use kreplay_analysis::model::Report;
 use kreplay_analysis::{Error as AnalysisError, Options};
-use kreplay_reports as reports;
+use kreplay_reports::{Detail, Error as ReportError, RenderOptions, render, renderer};
 use kreplay_traces::publish::write_atomically;
 use std::path::Path;
 
@@ -17,28 +17,37 @@ pub(crate) fn analyse(results: &Path, reference: Option<&str>, trace: Option<&Pa
     };
     kreplay_analysis::analyse(results, &options).map_err(|e| {
         let exit = if matches!(e, AnalysisError::NoReference { .. }) { Exit::Usage } else { Exit::Input };
-        CliError::new(exit, e.to_string())
+        CliError::new(exit, e.to_string()).help(e.hint())
     })
 }
 
 /// The report as the terminal shows it.
-pub(crate) fn to_terminal(report: &Report) -> String {
-    reports::terminal(report)
+pub(crate) fn to_terminal(report: &Report, detail: Detail) -> Result<String> {
+    let options = RenderOptions { detail, ..RenderOptions::default() };
+    let bytes = render(report, "text", &options).map_err(explain)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Says at once, before any work, whether a file's ending names a kind of report.
+pub(crate) fn check_kind(path: &Path) -> Result<()> {
+    renderer(ending(path)).map(|_| ()).map_err(explain)
 }
 
 /// Writes the report by rename, in the kind that the file's ending names.
 pub(crate) fn to_file(report: &Report, path: &Path) -> Result<()> {
-    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
-    let text = match ending.as_str() {
-        "html" | "htm" => reports::html(report),
-        "md" | "markdown" => reports::markdown(report),
-        "json" => reports::json(report),
-        "txt" => reports::terminal(report),
-        other => {
-            return Err(CliError::new(Exit::Usage, format!("{}: no report of kind \".{other}\"", path.display()))
-                .help("use .html, .md, .json or .txt"));
-        }
-    };
-    write_atomically(path, text.as_bytes())?;
+    let bytes = render(report, ending(path), &RenderOptions::default()).map_err(explain)?;
+    write_atomically(path, &bytes)?;
     Ok(())
+}
+
+fn ending(path: &Path) -> &str {
+    path.extension().and_then(|e| e.to_str()).unwrap_or("")
+}
+
+fn explain(e: ReportError) -> CliError {
+    let exit = match e {
+        ReportError::UnknownKind { .. } | ReportError::Nothing { .. } => Exit::Usage,
+        ReportError::Chart { .. } | ReportError::Json(_) => Exit::Internal,
+    };
+    CliError::new(exit, e.to_string()).help(e.hint())
 }

@@ -17,12 +17,11 @@
 //! (no swap traffic in a load that does not swap) are listed, but don't count in the medians: they would flatter them.
 
 use super::{Figure, FigureReport, RunFigures, Skipped, median_error};
-use crate::compile::{CompileOptions, compile};
+use crate::compile::{CompileOptions, StoredTrace, compile};
 use crate::config::{Config, DeviceConfig};
 use crate::program::Program;
 use crate::results::{MarkRow, MemorySink};
 use crate::sim::{Pacing, Sim};
-use crate::stored::StoredTrace;
 use crate::variant::Library;
 use kreplay_traces::store::{TraceDir, WriterOptions};
 use kreplay_traces::synth::{linux24, write_trace};
@@ -148,7 +147,7 @@ pub fn prepare(folder: &Path) -> Result<(Program, Config), Why> {
     let path = temp.path().join("trace");
     write_trace(run.load, &run.params, None, &path, WriterOptions::default()).map_err(|e| e.to_string())?;
     let trace = TraceDir::open(&path).map_err(|e| e.to_string())?;
-    let mut source = StoredTrace::open(&trace).map_err(|e| e.to_string())?;
+    let mut source = StoredTrace::new(&trace).map_err(|e| e.to_string())?;
     let program = compile(&mut source, &CompileOptions::default()).map_err(|e| e.to_string())?;
     Ok((program, config))
 }

@@ -14,7 +14,7 @@ macro_rules! table {
     (
         $(#[$doc:meta])*
         $table:ident = $row:ident $(<$lt:lifetime>)?, $name:literal, sorted $sorted:literal,
-        time |$t:ident| $time:expr, line |$l:ident| $line:expr, shift |$s:ident, $zero:ident| $shift:expr,
+        time |$t:ident| $time:expr, line |$l:ident| $line:expr, shift |$s:ident, $zero:ident| { $($shift:tt)* },
         builder $builder:ident, view $view:ident,
         { $($field:ident: $kind:ident $(~ $delta:ident)?,)* }
     ) => {
@@ -47,7 +47,7 @@ macro_rules! table {
             #[inline]
             #[allow(unused_mut, unused_variables, reason = "side tables have no time to shift")]
             fn shifted<'a>(mut $s: Self::Row<'a>, $zero: i64) -> Self::Row<'a> {
-                $shift;
+                $($shift)*
                 $s
             }
         }
@@ -91,7 +91,7 @@ macro_rules! table {
 table! {
     /// System calls.
     Syscalls = SyscallRow<'a>, "syscall", sorted true,
-    time |r| Some(r.time_ns), line |r| r.line, shift |r, zero| r.time_ns = r.time_ns.wrapping_sub(zero),
+    time |r| Some(r.time_ns), line |r| r.line, shift |r, zero| { r.time_ns = r.time_ns.wrapping_sub(zero); },
     builder SyscallBuilder, view SyscallView,
     {
         time_ns: Int ~ delta,
@@ -117,7 +117,7 @@ table! {
 table! {
     /// Block-layer events.
     Blocks = BlockRow<'a>, "block", sorted true,
-    time |r| Some(r.time_ns), line |r| r.line, shift |r, zero| r.time_ns = r.time_ns.wrapping_sub(zero),
+    time |r| Some(r.time_ns), line |r| r.line, shift |r, zero| { r.time_ns = r.time_ns.wrapping_sub(zero); },
     builder BlockBuilder, view BlockView,
     {
         time_ns: Int ~ delta,
@@ -142,7 +142,7 @@ table! {
 table! {
     /// vmstat rows.
     Vmstats = VmstatRow, "vmstat", sorted false,
-    time |r| r.time_ns, line |r| r.line, shift |r, zero| r.time_ns = r.time_ns.map(|t| t.wrapping_sub(zero)),
+    time |r| r.time_ns, line |r| r.line, shift |r, zero| { r.time_ns = r.time_ns.map(|t| t.wrapping_sub(zero)); },
     builder VmstatBuilder, view VmstatView,
     {
         time_ns: OptInt ~ delta,
@@ -176,7 +176,7 @@ table! {
 table! {
     /// Page touches.
     Faults = FaultRow, "fault", sorted true,
-    time |r| Some(r.time_ns), line |r| r.line, shift |r, zero| r.time_ns = r.time_ns.wrapping_sub(zero),
+    time |r| Some(r.time_ns), line |r| r.line, shift |r, zero| { r.time_ns = r.time_ns.wrapping_sub(zero); },
     builder FaultBuilder, view FaultView,
     {
         time_ns: Int ~ delta,
@@ -192,7 +192,7 @@ table! {
 table! {
     /// Processes and threads.
     Processes = ProcessRow<'a>, "process", sorted false,
-    time |_r| None, line |_r| 0, shift |r, zero| (),
+    time |_r| None, line |_r| 0, shift |r, zero| {},
     builder ProcessBuilder, view ProcessView,
     {
         tid: Int,
@@ -207,7 +207,7 @@ table! {
 table! {
     /// Files and where they lie.
     Files = FileRow<'a>, "file", sorted false,
-    time |_r| None, line |_r| 0, shift |r, zero| (),
+    time |_r| None, line |_r| 0, shift |r, zero| {},
     builder FileBuilder, view FileView,
     {
         path: Text,
@@ -224,7 +224,7 @@ table! {
 table! {
     /// Lines and records that could not be understood.
     Rejects = RejectRow<'a>, "reject", sorted false,
-    time |_r| None, line |r| r.line, shift |r, zero| (),
+    time |_r| None, line |r| r.line, shift |r, zero| {},
     builder RejectBuilder, view RejectView,
     {
         line: Int ~ delta,

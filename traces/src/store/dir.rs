@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use super::activity::ActivityReader;
 use super::manifest::{FORMAT, MANIFEST_FILE, Manifest, PartInfo};
 use super::reader::TableReader;
-use super::writer::hash_file;
+use super::source::hash_file;
 use crate::error::{Doing, Error, Result};
 use crate::schema::{Blocks, Faults, Files, Processes, Rejects, SCHEMA_VERSION, Syscalls, TABLES, Table, Vmstats};
 

@@ -18,6 +18,7 @@ mod dir;
 mod manifest;
 mod part;
 mod reader;
+mod source;
 mod workdir;
 mod writer;
 
@@ -28,7 +29,8 @@ pub use manifest::{
     PartInfo, SourceInfo,
 };
 pub use reader::TableReader;
-pub use writer::{SourceFacts, SourceKey, TraceWriter, WriterOptions, hash_file};
+pub use source::{SourceFacts, SourceKey, WriterOptions, hash_file};
+pub use writer::TraceWriter;
 
 #[cfg(test)]
 mod tests;

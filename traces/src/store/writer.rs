@@ -8,50 +8,12 @@ use super::align;
 use super::buffer::{PartSink, TableBuffer};
 use super::manifest::{ClockKind, FORMAT, LinkSpec, MANIFEST_FILE, MachineInfo, Manifest, PartInfo, SourceInfo};
 use super::part::join;
+use super::source::{SourceFacts, SourceKey, WriterOptions, hash_file};
 use super::workdir::WorkDir;
 use crate::error::{Doing, Error, Result};
 use crate::event::{BlockRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
 use crate::publish;
 use crate::schema::{Blocks, Faults, Files, Processes, Rejects, SCHEMA_VERSION, Syscalls, TABLES, Table, Vmstats};
-
-/// How a trace directory is to be written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WriterOptions {
-    /// A finished trace of ours under the same name may be replaced.
-    pub replace: bool,
-    /// Throw away what an unfinished run left, instead of resuming it.
-    pub fresh: bool,
-}
-
-/// What identifies a source: the same key and the same content give the same rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceKey {
-    /// Name as the user gave it.
-    pub path: String,
-    /// Format id.
-    pub format: String,
-    /// Options given to the parser.
-    pub options: BTreeMap<String, String>,
-}
-
-/// What is known about a source once it has been read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SourceFacts {
-    /// Hash of the bytes as stored, hex.
-    pub blake3: Option<String>,
-    /// Length as stored, bytes.
-    pub bytes: Option<u64>,
-    /// Length after decompression, bytes.
-    pub text_bytes: Option<u64>,
-    /// Lines or records.
-    pub lines: u64,
-    /// Recognised lines that are no events, by kind.
-    pub non_events: BTreeMap<String, u64>,
-    /// Time in the source's own clock that is time 0 of the trace, if the caller knows it.
-    pub zero_ns: Option<i64>,
-    /// Remarks, in words.
-    pub notes: Vec<String>,
-}
 
 /// A source being written.
 struct Open {
@@ -411,15 +373,4 @@ impl EventSink for TraceWriter {
             self.flush(|o| &mut o.reject_rows);
         }
     }
-}
-
-/// Hash of a file's bytes, hex.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn hash_file(path: &Path) -> Result<String> {
-    let mut hasher = blake3::Hasher::new();
-    let mut file = fs::File::open(path).map_err(|e| Error::io(path, Doing::Reading, e))?;
-    std::io::copy(&mut file, &mut hasher).map_err(|e| Error::io(path, Doing::Reading, e))?;
-    Ok(hasher.finalize().to_hex().to_string())
 }

@@ -149,6 +149,13 @@ impl Image {
         path
     }
 
+    /// Everything that the image holds (of `small` only its last file), so that new files come behind it as they did.
+    pub(super) fn everything(self, script: &mut Script<'_>) {
+        FILES.iter().for_each(|(name, _)| self.existing(script, name));
+        let last = Stretch { offset_bytes: 0, block: W_BLOCK - 1, blocks: 1 };
+        self.stretches(script, super::tree::LAST_FILE, Some(BLOCK_BYTES), Some(super::tree::LAST_INODE), 0, &[last]);
+    }
+
     fn stretches(
         self,
         script: &mut Script<'_>,
@@ -213,6 +220,8 @@ mod tests {
         let (r3, bytes, inode) = first_block("r3").unwrap();
         assert_eq!(lay_out(bytes, r3).1, super::super::tree::SMALL_BLOCK);
         assert_eq!(inode, 22);
+        // The first inode that a run gives to a new file is 15124.
+        assert_eq!(super::super::tree::LAST_INODE, 15_123);
     }
 
     #[test]

@@ -30,7 +30,7 @@ struct Server<'p> {
 }
 
 fn generate(p: &Params, script: &mut Script<'_>) {
-    Image::mount(script, false);
+    Image::mount(script, false).everything(script);
     let clients = p.get("clients");
     let link = script.link(LinkSpec {
         kind: LinkKind::Fifo,

@@ -24,7 +24,9 @@ pub(super) const LOAD: Load = Load {
 fn generate(p: &Params, script: &mut Script<'_>) {
     let image = Image::mount(script, false);
     let (clients, fresh) = (p.get("clients"), p.on("fresh"));
-    if !fresh {
+    if fresh {
+        image.everything(script);
+    } else {
         (0..clients).for_each(|i| image.existing(script, &format!("f{i}")));
     }
     let (size, chunk) = (p.mib("size_mib"), p.get("chunk_bytes"));

@@ -31,7 +31,9 @@ fn generate(p: &Params, script: &mut Script<'_>) {
     let image = Image::mount(script, false);
     let (clients, fresh) = (p.get("clients"), p.on("fresh"));
     let small = |name| u32::try_from(p.get(name)).unwrap_or(u32::MAX);
-    if !fresh {
+    if fresh {
+        image.everything(script);
+    } else {
         (0..clients).for_each(|i| image.existing(script, &format!("f{i}")));
     }
     let link = script.link(LinkSpec {

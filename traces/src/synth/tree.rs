@@ -5,6 +5,9 @@ use super::script::{Script, Task};
 
 /// Block of `small` itself.
 pub(super) const SMALL_BLOCK: u64 = 274_565;
+/// The file made last when the image was filled, and its inode.
+pub(super) const LAST_FILE: &str = "/mnt/small/d099/f149";
+pub(super) const LAST_INODE: i64 = SMALL_INODE + (DIRECTORIES * (FILES + 1)) as i64;
 /// Directories in it.
 const DIRECTORIES: usize = 100;
 /// Empty files in each.

@@ -33,7 +33,7 @@ impl Lcg {
 }
 
 fn generate(p: &Params, script: &mut Script<'_>) {
-    Image::mount(script, false);
+    Image::mount(script, false).everything(script);
     let mut random = Lcg::seeded(0);
     let mut task = script.main_task();
     script.path_call(&mut task, "mkdir", "/mnt/t");

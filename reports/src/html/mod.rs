@@ -1,0 +1,166 @@
+//! One self-contained HTML page: no network, no scripts, light and dark, made for print as well.
+
+mod blocks;
+mod style;
+
+use crate::{RenderOptions, Renderer, Result, escape, provenance};
+use blocks::{block, findings, table};
+use kreplay_analysis::model::{Block, CellProvenance, Report, Section, TraceReport};
+
+/// Strip charts shown in one page; with more cells than this the rest stays in the JSON, and the page says so.
+const STRIPS: usize = 16;
+
+/// The HTML renderer.
+pub(crate) struct Html;
+
+impl Renderer for Html {
+    fn name(&self) -> &'static str {
+        "html"
+    }
+    fn extensions(&self) -> &'static [&'static str] {
+        &["html", "htm"]
+    }
+    fn about(&self) -> &'static str {
+        "one self-contained page with charts"
+    }
+    fn render(&self, report: &Report, _options: &RenderOptions) -> Result<Vec<u8>> {
+        let mut page = Page { out: String::new(), strips_left: STRIPS };
+        page.head(report);
+        for trace in &report.traces {
+            page.trace(trace, report.traces.len() > 1)?;
+        }
+        page.provenance(report);
+        page.out.push_str("</main>\n</body>\n</html>\n");
+        Ok(page.out.into_bytes())
+    }
+}
+
+struct Page {
+    out: String,
+    strips_left: usize,
+}
+
+impl Page {
+    fn head(&mut self, report: &Report) {
+        let title = escape::html(&report.title);
+        self.out.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+        self.out.push_str("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n");
+        self.out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
+        self.out.push_str(&format!("<title>{title}</title>\n<style>{}{}</style>\n</head>\n<body>\n", crate::svg::STYLE, style::STYLE));
+        self.out.push_str(&format!("<header>\n<p class=\"brand\">kreplay report</p>\n<h1>{title}</h1>\n<p class=\"question\">{}</p>\n</header>\n", escape::html_full(&report.question)));
+        self.contents(report);
+        self.out.push_str("<main>\n<section id=\"verdict\" class=\"verdict\">\n<h2>Verdict</h2>\n");
+        findings(&mut self.out, &report.verdict);
+        self.out.push_str("</section>\n");
+    }
+
+    fn contents(&mut self, report: &Report) {
+        self.out.push_str("<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#verdict\">Verdict</a></li>\n");
+        // With several traces only the traces are listed; each has its sections under it.
+        for trace in &report.traces {
+            if report.traces.len() > 1 {
+                self.out.push_str(&format!("<li><a href=\"#t-{}\">{}</a></li>\n", anchor(trace), escape::html(&trace.name)));
+                continue;
+            }
+            self.out.push_str(&format!("<li><a href=\"#{}-matrix\">Comparison</a></li>\n", anchor(trace)));
+            for section in &trace.sections {
+                let id = escape::file_id(&section.id);
+                self.out.push_str(&format!("<li><a href=\"#{}-{id}\">{}</a></li>\n", anchor(trace), escape::html(&section.title)));
+            }
+        }
+        self.out.push_str("<li><a href=\"#provenance\">Provenance</a></li>\n</ul></nav>\n");
+    }
+
+    fn trace(&mut self, trace: &TraceReport, named: bool) -> Result<()> {
+        let id = anchor(trace);
+        if named {
+            self.out.push_str(&format!("<h2 class=\"trace\" id=\"t-{id}\">Trace {}</h2>\n", escape::html(&trace.name)));
+        }
+        self.out.push_str(&format!("<section id=\"{id}-matrix\">\n<h2>Comparison</h2>\n"));
+        table(&mut self.out, &trace.matrix);
+        self.out.push_str("</section>\n");
+        for part in &trace.sections {
+            self.section(&id, part)?;
+        }
+        if !trace.findings.is_empty() {
+            self.out.push_str(&format!("<section id=\"{id}-findings\">\n<h2>Findings</h2>\n<p class=\"lead\">What happened during the runs that a reader should know.</p>\n"));
+            findings(&mut self.out, &trace.findings);
+            self.out.push_str("</section>\n");
+        }
+        Ok(())
+    }
+
+    fn section(&mut self, trace: &str, section: &Section) -> Result<()> {
+        let id = escape::file_id(&section.id);
+        self.out.push_str(&format!("<section id=\"{trace}-{id}\">\n<h2>{}</h2>\n<p class=\"lead\">{}</p>\n", escape::html(&section.title), escape::html_full(&section.lead)));
+        let mut left_out = 0;
+        for part in &section.blocks {
+            if matches!(part, Block::Strips(_)) {
+                if self.strips_left == 0 {
+                    left_out += 1;
+                    continue;
+                }
+                self.strips_left -= 1;
+            }
+            block(&mut self.out, part)?;
+        }
+        if left_out > 0 {
+            self.out.push_str(&format!("<p class=\"note\">{left_out} more runs have such charts; they are left out to keep the page small. The JSON report has their series.</p>\n"));
+        }
+        if !section.definitions.is_empty() {
+            self.out.push_str("<dl>\n");
+            for d in &section.definitions {
+                self.out.push_str(&format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape::html(&d.term), escape::html_full(&d.meaning)));
+            }
+            self.out.push_str("</dl>\n");
+        }
+        self.out.push_str("</section>\n");
+        Ok(())
+    }
+
+    fn provenance(&mut self, report: &Report) {
+        let from = &report.provenance;
+        self.out.push_str("<section id=\"provenance\">\n<h2>Provenance</h2>\n<p class=\"lead\">Where the figures came from, and what it takes to repeat them.</p>\n");
+        if !from.command.is_empty() {
+            self.out.push_str(&format!("<pre><code>{}</code></pre>\n", escape::html_full(&provenance::command(from))));
+        }
+        table(&mut self.out, &provenance::cells(from));
+        for (heading, items) in provenance::lists(from) {
+            self.out.push_str(&format!("<h3>{heading}</h3>\n<ul class=\"plain\">\n"));
+            for (text, variants) in items {
+                let whose = if variants.is_empty() { String::new() } else { format!(" <span class=\"whose\">{}</span>", escape::html_full(&variants.join(", "))) };
+                self.out.push_str(&format!("<li>{}{whose}</li>\n", escape::html(&text)));
+            }
+            self.out.push_str("</ul>\n");
+        }
+        let mut shown: Vec<&str> = Vec::new();
+        for cell in from.cells.iter().filter(|c| c.state == "done") {
+            if !shown.contains(&cell.variant.as_str()) {
+                shown.push(&cell.variant);
+                self.details(cell);
+            }
+        }
+        self.out.push_str(&format!("<p class=\"note\">Report made by kreplay-analysis {}, report schema {}.</p>\n</section>\n", escape::html(&from.analysis_version), report.schema));
+    }
+
+    /// Configuration and table hashes of a variant's first cell.
+    fn details(&mut self, cell: &CellProvenance) {
+        if cell.config.is_empty() && cell.tables.is_empty() {
+            return;
+        }
+        self.out.push_str(&format!("<details><summary>Configuration and result tables of {} (seed {})</summary>\n<dl class=\"config\">\n", escape::html(&cell.variant), cell.seed));
+        for (key, value) in &cell.config {
+            self.out.push_str(&format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape::html(key), escape::html(value)));
+        }
+        self.out.push_str("</dl>\n<dl class=\"config\">\n");
+        for t in &cell.tables {
+            self.out.push_str(&format!("<div><dt>{}.parquet</dt><dd>{} rows, blake3 <code>{}</code></dd></div>\n", escape::html(&t.name), t.rows, escape::html(&t.blake3)));
+        }
+        self.out.push_str("</dl>\n</details>\n");
+    }
+}
+
+/// Anchor of a trace.
+fn anchor(trace: &TraceReport) -> String {
+    escape::file_id(&trace.id)
+}

@@ -1,0 +1,121 @@
+//! Markdown with GitHub's tables; everything but the drawings.
+
+use crate::number::content;
+use crate::{RenderOptions, Renderer, Result, escape, provenance};
+use kreplay_analysis::model::{Block, Finding, Level, Report, Section, Table};
+
+/// The Markdown renderer.
+pub(crate) struct Markdown;
+
+impl Renderer for Markdown {
+    fn name(&self) -> &'static str {
+        "markdown"
+    }
+    fn extensions(&self) -> &'static [&'static str] {
+        &["md", "markdown"]
+    }
+    fn about(&self) -> &'static str {
+        "Markdown with tables, for mails, issues and wikis"
+    }
+    fn render(&self, report: &Report, _options: &RenderOptions) -> Result<Vec<u8>> {
+        let mut out = String::new();
+        out.push_str(&format!("# {}\n\n", escape::markdown(&report.title)));
+        out.push_str(&format!("{}\n\n", escape::markdown(&report.question)));
+        findings(&mut out, &report.verdict);
+        for trace in &report.traces {
+            if report.traces.len() > 1 {
+                let name = escape::markdown(&trace.name);
+                out.push_str(&format!("## Trace {name} ({})\n\n", escape::markdown(&trace.id)));
+            }
+            out.push_str("## Comparison\n\n");
+            table(&mut out, &trace.matrix);
+            for part in &trace.sections {
+                section(&mut out, part);
+            }
+            if !trace.findings.is_empty() {
+                out.push_str("## Findings\n\n");
+                findings(&mut out, &trace.findings);
+            }
+        }
+        origin(&mut out, report);
+        while out.ends_with("\n\n") {
+            out.pop();
+        }
+        Ok(out.into_bytes())
+    }
+}
+
+fn section(out: &mut String, section: &Section) {
+    out.push_str(&format!("## {}\n\n{}\n\n", escape::markdown(&section.title), escape::markdown(&section.lead)));
+    for block in &section.blocks {
+        if let Block::Table(t) = block {
+            table(out, t);
+        }
+    }
+    for definition in &section.definitions {
+        let (term, meaning) = (escape::markdown(&definition.term), escape::markdown(&definition.meaning));
+        out.push_str(&format!("- *{term}*: {meaning}.\n"));
+    }
+    if !section.definitions.is_empty() {
+        out.push('\n');
+    }
+}
+
+fn findings(out: &mut String, findings: &[Finding]) {
+    for finding in findings {
+        let mark = match finding.level {
+            Level::Problem | Level::Warning => format!("**{}:** ", finding.level.word()),
+            Level::Answer | Level::Note => String::new(),
+        };
+        let when = finding.time_s.map_or(String::new(), |t| format!("at {t:.2} s: "));
+        out.push_str(&format!("- {mark}{when}{}\n", escape::markdown(&finding.text)));
+    }
+    out.push('\n');
+}
+
+fn table(out: &mut String, table: &Table) {
+    if table.rows.is_empty() {
+        return;
+    }
+    out.push_str(&format!("{}\n\n", escape::markdown(&table.caption)));
+    let headings: Vec<String> = table.columns.iter().map(|c| escape::markdown(&c.heading())).collect();
+    let rules: Vec<&str> = table.columns.iter().map(|c| if c.is_text() { "---" } else { "---:" }).collect();
+    out.push_str(&format!("| {} |\n| {} |\n", headings.join(" | "), rules.join(" | ")));
+    for row in &table.rows {
+        let cells: Vec<String> = row
+            .cells
+            .iter()
+            .zip(&table.columns)
+            .map(|(cell, column)| {
+                let text = content(cell, column);
+                let text = if column.is_text() { escape::markdown(&escape::shorten(&escape::visible(&text), 200)) } else { text };
+                if cell.best { format!("\\* {text}") } else { text }
+            })
+            .collect();
+        out.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    out.push('\n');
+}
+
+fn origin(out: &mut String, report: &Report) {
+    let from = &report.provenance;
+    out.push_str("## Provenance\n\n");
+    if !from.command.is_empty() {
+        // An indented block cannot be closed from inside, unlike a fenced one.
+        out.push_str(&format!("    {}\n\n", escape::visible(&provenance::command(from))));
+    }
+    out.push_str(&format!(
+        "Report made by kreplay-analysis {}, report schema {}.\n\n",
+        escape::markdown(&from.analysis_version),
+        report.schema
+    ));
+    table(out, &provenance::cells(from));
+    for (heading, items) in provenance::lists(from) {
+        out.push_str(&format!("### {heading}\n\n"));
+        for (text, variants) in items {
+            let whose = if variants.is_empty() { String::new() } else { format!(" ({})", variants.join(", ")) };
+            out.push_str(&format!("- {}\n", escape::markdown(&format!("{text}{whose}"))));
+        }
+        out.push('\n');
+    }
+}

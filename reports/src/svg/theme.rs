@@ -1,0 +1,91 @@
+//! Colours and type of all charts.
+
+use plotters::prelude::*;
+use plotters::style::Color;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// Width of a chart, pixels; pages scale it.
+pub(crate) const WIDTH: u32 = 680;
+/// Size of labels, pixels.
+pub(super) const LABEL: f64 = 13.0;
+/// Size of axis marks, pixels.
+pub(super) const SMALL: f64 = 11.5;
+
+/// plotters divides font sizes by this before it writes them.
+const FONT_FACTOR: f64 = 1.24;
+
+/// What a colour stands for. The number is the reserved colour's last byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Ink,
+    Muted,
+    Grid,
+    Recorded,
+    Simulated,
+    Part(usize),
+}
+
+/// Class names by reserved number; parts follow the fixed roles.
+const ROLES: [&str; 5] = ["ink", "muted", "grid", "rec", "sim"];
+/// Parts of bars with a colour of their own, by category id.
+const PARTS: [&str; 11] =
+    ["cpu", "disk", "swapin", "slot", "lock", "throttle", "reclaim", "sync", "net", "idle", "think"];
+
+impl Role {
+    fn number(self) -> u8 {
+        match self {
+            Role::Ink => 0,
+            Role::Muted => 1,
+            Role::Grid => 2,
+            Role::Recorded => 3,
+            Role::Simulated => 4,
+            Role::Part(i) => (ROLES.len() + i % PARTS.len()) as u8,
+        }
+    }
+
+    /// The reserved colour.
+    pub(super) fn color(self) -> RGBColor {
+        RGBColor(0xC0, 0xDE, self.number())
+    }
+}
+
+/// The role of a bar's part: by its id if that is known, else by its place.
+pub(super) fn part(id: &str, place: usize) -> Role {
+    Role::Part(PARTS.iter().position(|p| *p == id).unwrap_or(place))
+}
+
+/// Replaces the reserved colours of plotters' output by classes.
+pub(super) fn classes(svg: &str) -> String {
+    let mut out = svg.to_string();
+    let names = ROLES.iter().map(|r| (*r).to_string()).chain((0..PARTS.len()).map(|i| format!("k{i}")));
+    for (number, name) in names.enumerate() {
+        for (attribute, prefix) in [("fill", 'f'), ("stroke", 's')] {
+            out = out.replace(&format!("{attribute}=\"#C0DE{number:02X}\""), &format!("class=\"{prefix}-{name}\""));
+        }
+    }
+    // What plotters writes for every element and no reader needs.
+    out.replace(" opacity=\"1\"", "").replace(" stroke=\"none\"", "").replace(" fill=\"none\"", " fill-opacity=\"0\"")
+}
+
+/// A text style; `h` and `v` say which point of the text lies at the given place.
+pub(super) fn style(role: Role, size: f64, h: HPos, v: VPos) -> TextStyle<'static> {
+    let color = role.color().to_backend_color();
+    TextStyle { font: ("sans-serif", size * FONT_FACTOR).into_font(), color, pos: Pos::new(h, v) }
+}
+
+/// About how wide a text is, pixels: good enough to keep labels apart.
+pub(super) fn width_of(text: &str, size: f64) -> i32 {
+    (text.chars().count() as f64 * size * 0.56).ceil() as i32
+}
+
+/// The style sheet of charts, for pages and for pictures by themselves.
+pub(crate) const STYLE: &str = concat!(
+    ":root{--page:#fff;--ink:#1d2430;--muted:#5b6675;--grid:#dfe3e8;--rec:#aab2bd;--sim:#2563b0;",
+    "--k0:#3f9a6a;--k1:#2f6fba;--k2:#b8433a;--k3:#dba32b;--k4:#8458b3;--k5:#d97732;--k6:#bf4c86;--k7:#2f9fae;--k8:#868b4a;--k9:#c3c8d0;--k10:#98a1ae}",
+    "@media(prefers-color-scheme:dark){:root{--page:#14181f;--ink:#e4e8ee;--muted:#9aa5b4;--grid:#2c343f;--rec:#566171;--sim:#6aa9f0;",
+    "--k0:#5bb889;--k1:#5b97dd;--k2:#d9685e;--k3:#e6b956;--k4:#a684d0;--k5:#e6955a;--k6:#d674a8;--k7:#57bccb;--k8:#a9ae6c;--k9:#4b5563;--k10:#6d7888}}",
+    ".f-page{fill:var(--page)}.f-ink{fill:var(--ink)}.f-muted{fill:var(--muted)}.f-grid{fill:var(--grid)}.f-rec{fill:var(--rec)}.f-sim{fill:var(--sim)}",
+    ".s-ink{stroke:var(--ink)}.s-muted{stroke:var(--muted)}.s-grid{stroke:var(--grid)}.s-rec{stroke:var(--rec)}.s-sim{stroke:var(--sim)}",
+    ".f-k0{fill:var(--k0)}.f-k1{fill:var(--k1)}.f-k2{fill:var(--k2)}.f-k3{fill:var(--k3)}.f-k4{fill:var(--k4)}.f-k5{fill:var(--k5)}",
+    ".f-k6{fill:var(--k6)}.f-k7{fill:var(--k7)}.f-k8{fill:var(--k8)}.f-k9{fill:var(--k9)}.f-k10{fill:var(--k10)}",
+);

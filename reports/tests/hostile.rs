@@ -1,0 +1,190 @@
+//! Names that try to break out, through the whole pipe: from result tables to every renderer.
+
+use kreplay_analysis::fixture::{Spec, write_results};
+use kreplay_analysis::model::Report;
+use kreplay_analysis::{Options, analyse};
+use kreplay_reports::{RenderOptions, render, renderers};
+
+fn names() -> Vec<String> {
+    let mut names: Vec<String> = [
+        "</script><script>alert(1)</script>",
+        "\"><img src=x onerror=1>",
+        "=HYPERLINK(\"http://x\")",
+        "+cmd",
+        "-1+1",
+        "@SUM",
+        " =1",
+        "\u{a0}=1",
+        "a\n=1",
+        "\t=1",
+        "\r=1",
+        "| a | b |",
+        "`",
+        "```",
+        "[x](javascript:1)",
+        "![x](http://x/y.png)",
+        "<http://x>",
+        "# heading",
+        "1. list",
+        "\x1b[2J",
+        "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\",
+        "\u{9b}2J",
+        "\u{202e}gpj.exe",
+        "a\u{200b}b\u{2028}c",
+        "../../etc/passwd",
+        "{{7*7}}",
+        "%s%n",
+        "${x}",
+        "&lt;b&gt;",
+        "]]>",
+        "-->",
+        "\0",
+        "\u{fffd}",
+        "ｆｕｌｌ＝１",
+        "👩‍💻",
+    ]
+    .into_iter()
+    .map(str::to_string)
+    .collect();
+    names.push("x".repeat(10_000));
+    names.push("=".repeat(10_000));
+    names
+}
+
+fn report() -> Report {
+    let dir = tempfile::tempdir().unwrap();
+    // Each name once as a client and process, and some as variants and as the trace's name.
+    let spec = Spec {
+        clients: names(),
+        variants: names(),
+        seconds: 8,
+        trace_name: "<b>=x|`y`\u{202e}".to_string(),
+        lost_cells: true,
+        last_unfinished: true,
+        ..Spec::default()
+    };
+    let written = write_results(dir.path(), &spec).unwrap();
+    analyse(&written.out, &Options::default()).unwrap()
+}
+
+fn is_unseen(c: char) -> bool {
+    c.is_control() && c != '\n' || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[test]
+fn every_renderer_stands_every_name() {
+    let report = report();
+    for renderer in renderers() {
+        let out = String::from_utf8(renderer.render(&report, &RenderOptions::default()).unwrap()).unwrap();
+        let bad = out.chars().find(|c| is_unseen(*c));
+        assert_eq!(bad, None, "{} lets an unseen character through", renderer.name());
+    }
+}
+
+#[test]
+fn html_and_svg_show_names_as_text() {
+    let report = report();
+    for kind in ["html", "svg"] {
+        let page = String::from_utf8(render(&report, kind, &RenderOptions::default()).unwrap()).unwrap();
+        for tag in page.split('<').skip(1) {
+            let known = [
+                "!DOCTYPE", "html", "head", "meta", "title", "style", "body", "header", "main", "nav", "section", "h1", "h2",
+                "h3", "p", "ul", "li", "a", "span", "strong", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "dl",
+                "dt", "dd", "figure", "figcaption", "pre", "code", "details", "summary", "svg", "text", "rect", "polyline",
+                "polygon", "circle", "line",
+            ];
+            let name = tag.trim_start_matches('/').split([' ', '>', '/', '\n']).next().unwrap();
+            assert!(known.contains(&name), "{kind}: <{name}");
+            // Names stand in quoted attributes only; what is left of the tag is ours.
+            let inside = tag.split('>').next().unwrap();
+            let ours: String = inside.split('"').step_by(2).collect();
+            assert!(!ours.contains("onerror") && !ours.contains("alert"), "{kind}: <{inside}");
+        }
+    }
+    let page = String::from_utf8(render(&report, "html", &RenderOptions::default()).unwrap()).unwrap();
+    assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert!(page.contains("\\u{202e}gpj.exe"));
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+}
+
+/// Reads RFC 4180 with all texts quoted.
+fn fields(line: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut quoted = false;
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                out.last_mut().unwrap().push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => out.push(String::new()),
+            c => out.last_mut().unwrap().push(c),
+        }
+    }
+    out
+}
+
+#[test]
+fn csv_cells_are_never_formulas() {
+    let out = String::from_utf8(render(&report(), "csv", &RenderOptions::default()).unwrap()).unwrap();
+    let rows: Vec<Vec<String>> = out.lines().map(fields).collect();
+    assert_eq!(rows.len(), 1 + names().len(), "one line a row, whatever is in the names");
+    for row in &rows {
+        assert_eq!(row.len(), rows[0].len());
+        for field in row {
+            let first = field.trim_start().chars().next();
+            let number = field.parse::<f64>().is_ok();
+            assert!(number || !matches!(first, Some('=' | '+' | '-' | '@')), "{field:?}");
+        }
+    }
+    assert!(rows.iter().any(|r| r[1].starts_with("'=HYPERLINK")));
+    assert!(rows.iter().any(|r| r[1].starts_with("'-1+1")));
+}
+
+#[test]
+fn markdown_rows_keep_their_columns() {
+    let out = String::from_utf8(render(&report(), "md", &RenderOptions::default()).unwrap()).unwrap();
+    let bars = |line: &str| line.replace("\\\\", "").replace("\\|", "").matches('|').count();
+    let mut before = None;
+    for line in out.lines() {
+        if !line.starts_with('|') {
+            before = None;
+            continue;
+        }
+        assert_eq!(bars(line), before.unwrap_or(bars(line)), "{line}");
+        before = Some(bars(line));
+    }
+    // In an indented block, as the command is, nothing takes effect.
+    let plain: String = out.replace("\\\\", "").lines().filter(|l| !l.starts_with("    ")).collect();
+    let unescaped = |mark: char| {
+        let at = plain.match_indices(mark);
+        at.filter(|(i, _)| !plain[..*i].ends_with('\\')).count()
+    };
+    assert_eq!(unescaped('<'), 0);
+    assert_eq!(unescaped('['), 0);
+    assert_eq!(unescaped('`'), 0);
+}
+
+#[test]
+fn the_terminal_keeps_its_width() {
+    let report = report();
+    for width in [40, 72, 100, 250] {
+        let options = RenderOptions { width, ..RenderOptions::default() };
+        let out = String::from_utf8(render(&report, "text", &options).unwrap()).unwrap();
+        let longest = out.lines().map(|l| l.chars().count()).max().unwrap();
+        // Two cells of the longest kind always fit, except in the narrowest terminals.
+        assert!(longest <= width.max(90), "{longest} columns at {width}");
+    }
+}
+
+#[test]
+fn json_has_every_name_exactly() {
+    let out = String::from_utf8(render(&report(), "json", &RenderOptions::default()).unwrap()).unwrap();
+    let report: Report = serde_json::from_str(&out).unwrap();
+    let variants: Vec<&str> = report.provenance.cells.iter().map(|c| c.variant.as_str()).collect();
+    for name in names() {
+        assert!(variants.contains(&name.as_str()), "{name:?}");
+    }
+}

@@ -1,0 +1,137 @@
+//! One small report through every renderer.
+
+use kreplay_analysis::fixture::{Spec, write_results};
+use kreplay_analysis::model::Report;
+use kreplay_analysis::{Options, analyse};
+use kreplay_reports::{Detail, RenderOptions, render, renderers};
+
+fn report(spec: &Spec) -> Report {
+    let dir = tempfile::tempdir().unwrap();
+    let written = write_results(dir.path(), spec).unwrap();
+    let mut report = analyse(&written.out, &Options::default()).unwrap();
+    report.provenance.analysis_version = "0.0.0".to_string();
+    for table in report.provenance.cells.iter_mut().flat_map(|c| &mut c.tables) {
+        table.blake3 = "(hash)".to_string();
+    }
+    report
+}
+
+fn text(report: &Report, kind: &str, options: &RenderOptions) -> String {
+    String::from_utf8(render(report, kind, options).unwrap()).unwrap()
+}
+
+/// The fixture with something of everything: a run that did not end, lost cells.
+fn eventful() -> Report {
+    report(&Spec { last_unfinished: true, lost_cells: true, ..Spec::default() })
+}
+
+#[test]
+fn terminal_at_100_columns() {
+    let out = text(&eventful(), "text", &RenderOptions::default());
+    assert!(out.lines().all(|l| l.chars().count() <= 100));
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn terminal_brief_at_72_columns() {
+    let options = RenderOptions { width: 72, detail: Detail::Brief, ..RenderOptions::default() };
+    let out = text(&report(&Spec { seeds: 3, ..Spec::default() }), "text", &options);
+    assert!(out.lines().all(|l| l.chars().count() <= 72));
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn markdown() {
+    insta::assert_snapshot!(text(&eventful(), "md", &RenderOptions::default()));
+}
+
+#[test]
+fn csv() {
+    insta::assert_snapshot!(text(&eventful(), "csv", &RenderOptions::default()));
+}
+
+#[test]
+fn json() {
+    // The model has its own snapshot; here the document: same content, schema first.
+    let report = report(&Spec { variants: vec!["a".into()], seconds: 3, ..Spec::default() });
+    let out = text(&report, "json", &RenderOptions::default());
+    assert!(out.starts_with("{\n  \"schema\": 1,\n  \"kind\": \"kreplay-report\","));
+    let back: Report = serde_json::from_str(&out).unwrap();
+    assert_eq!(back.verdict, report.verdict);
+    assert_eq!(back.provenance, report.provenance);
+    assert_eq!(back.traces[0].sections.len(), report.traces[0].sections.len());
+}
+
+#[test]
+fn svg() {
+    let out = text(&report(&Spec { variants: vec!["a".into(), "b".into()], ..Spec::default() }), "svg", &RenderOptions::default());
+    assert!(out.contains("<text"), "labels are text, not outlines");
+    insta::assert_snapshot!(out);
+}
+
+/// The page's skeleton: elements that carry structure, with the text of headings and captions.
+#[test]
+fn html_structure() {
+    let out = text(&eventful(), "html", &RenderOptions::default());
+    let mut skeleton = String::new();
+    for line in out.lines() {
+        let shown = ["<section", "<h1", "<h2", "<h3", "<figure", "<figcaption", "<caption", "<li", "<nav", "<meta", "<details", "<p"];
+        if shown.iter().any(|s| line.starts_with(s)) {
+            skeleton.push_str(line.split("<div class=\"chart\">").next().unwrap());
+            skeleton.push('\n');
+        }
+    }
+    insta::assert_snapshot!(skeleton);
+}
+
+#[test]
+fn html_is_self_contained_and_well_formed() {
+    let out = text(&eventful(), "html", &RenderOptions::default());
+    let lower = out.to_lowercase();
+    for forbidden in ["<script", "<link", "<img", "<iframe", "@import", "url(", "src=", "onload"] {
+        assert!(!lower.contains(forbidden), "{forbidden}");
+    }
+    // The only addresses are the name of the SVG language.
+    assert_eq!(lower.matches("http").count(), lower.matches("xmlns=\"http://www.w3.org/2000/svg\"").count() + 1);
+    assert!(lower.contains("default-src 'none'"));
+    check_nesting(&out);
+}
+
+/// Every element that is opened is closed in order (void elements and plotters' self-closed ones aside).
+fn check_nesting(page: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    for tag in page.split('<').skip(1) {
+        let (tag, _) = tag.split_once('>').expect("a tag ends");
+        let name = tag.trim_start_matches('/').split([' ', '/', '\n']).next().unwrap();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "closing {name}");
+        } else if !tag.ends_with('/') && !tag.starts_with('!') && name != "meta" {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn ten_variants_stay_below_three_megabytes() {
+    let variants = (0..10).map(|i| format!("variant-{i}")).collect();
+    let page = render(&report(&Spec { variants, seconds: 5000, ..Spec::default() }), "html", &RenderOptions::default()).unwrap();
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+    assert!(String::from_utf8(page).unwrap().contains("Thinned from 14000 samples"));
+}
+
+#[test]
+fn the_same_report_gives_the_same_bytes() {
+    let report = eventful();
+    for renderer in renderers() {
+        let options = RenderOptions::default();
+        assert_eq!(renderer.render(&report, &options).unwrap(), renderer.render(&report, &options).unwrap());
+        assert!(!renderer.about().is_empty());
+        for extension in renderer.extensions() {
+            assert_eq!(kreplay_reports::renderer(extension).unwrap().name(), renderer.name());
+        }
+    }
+    let error = render(&report, "pdf", &RenderOptions::default()).unwrap_err();
+    assert_eq!(error.to_string(), "no renderer for `pdf`; there are: text, markdown, html, json, csv, svg");
+    assert!(!error.hint().is_empty());
+}

@@ -1,0 +1,48 @@
+//! Running the program and reading what it says.
+
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use assert_cmd::Command;
+use std::path::Path;
+
+/// What a run of the program left.
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Said {
+    /// Exit code and both streams as one text for a snapshot.
+    pub fn transcript(&self) -> String {
+        format!("exit {}\n--- stdout\n{}--- stderr\n{}", self.code, self.out, self.err)
+    }
+}
+
+/// Runs the program in `dir`, whose path is written DIR in what it says.
+pub fn kreplay_in(dir: &Path, args: &[&str]) -> Said {
+    let output = Command::cargo_bin("kreplay")
+        .expect("the program is built")
+        .args(args)
+        .current_dir(dir)
+        .env("COLUMNS", "100")
+        .output()
+        .expect("the program runs");
+    let real = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let text = |bytes: &[u8]| {
+        String::from_utf8_lossy(bytes)
+            .replace(&real.display().to_string(), "DIR")
+            .replace(&dir.display().to_string(), "DIR")
+    };
+    Said {
+        code: output.status.code().unwrap_or(-1),
+        out: text(&output.stdout),
+        err: text(&output.stderr),
+    }
+}
+
+/// Runs the program in a folder of its own.
+pub fn kreplay(args: &[&str]) -> Said {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    kreplay_in(dir.path(), args)
+}

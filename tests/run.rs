@@ -1,0 +1,106 @@
+//! The main job on a small generated load and on a small log, end to end.
+
+mod common;
+
+use common::kreplay_in;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn synth(dir: &Path) {
+    let said = kreplay_in(dir, &["synth", "read512", "big_mib=2", "-o", "trace"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+}
+
+/// Every file below a folder, sorted.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn hashes(dir: &Path) -> Vec<(String, blake3::Hash)> {
+    let name = |p: &Path| p.strip_prefix(dir).unwrap().display().to_string();
+    files(dir).iter().map(|p| (name(p), blake3::hash(&fs::read(p).unwrap()))).collect()
+}
+
+#[test]
+fn run_writes_reports_and_tables_and_goes_on_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    synth(dir.path());
+    let run = ["run", "trace", "-v", "linux-2.4.16*", "-o", "out", "-q"];
+    let said = kreplay_in(dir.path(), &run);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let out = dir.path().join("out");
+    assert!(out.join("report.html").is_file() && out.join("report.md").is_file());
+    let tables = files(&out).iter().filter(|p| p.extension().is_some_and(|e| e == "parquet")).count();
+    assert!(tables >= 4 * 7, "{tables}");
+    let leftovers: Vec<_> = files(&out).into_iter().filter(|p| p.to_string_lossy().contains(".tmp-")).collect();
+    assert!(leftovers.is_empty(), "{leftovers:?}");
+
+    let before = hashes(&out.join("results"));
+    let again = kreplay_in(dir.path(), &["replay", "trace", "-v", "linux-2.4.16*", "-o", "out", "--json"]);
+    let facts: serde_json::Value = serde_json::from_str(&again.out).unwrap();
+    assert_eq!(facts["reused"], facts["cells"].as_array().unwrap().len());
+    let after = hashes(&out.join("results"));
+    let tables = |list: &[(String, blake3::Hash)]| -> Vec<(String, blake3::Hash)> {
+        list.iter().filter(|(name, _)| !name.ends_with("manifest.json")).cloned().collect()
+    };
+    assert_eq!(tables(&before), tables(&after));
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    synth(dir.path());
+    let sweep = "machine.ram=32MiB,64MiB";
+    for (threads, out) in [("1", "one"), ("4", "four")] {
+        let said = kreplay_in(
+            dir.path(),
+            &["replay", "trace", "-v", "linux-2.4.1[67]", "--set", sweep, "-j", threads, "-o", out, "-q"],
+        );
+        assert_eq!(said.code, 0, "{}", said.err);
+    }
+    let tables = |out: &str| -> Vec<(String, blake3::Hash)> {
+        hashes(&dir.path().join(out).join("results")).into_iter().filter(|(n, _)| n.ends_with(".parquet")).collect()
+    };
+    let one = tables("one");
+    assert_eq!(one.len(), 4 * 7);
+    assert_eq!(one, tables("four"));
+}
+
+#[test]
+fn a_report_is_made_anew_in_each_kind() {
+    let dir = tempfile::tempdir().unwrap();
+    synth(dir.path());
+    let said = kreplay_in(dir.path(), &["replay", "trace", "-o", "out", "-q"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let said = kreplay_in(dir.path(), &["report", "out", "-o", "r.html", "-o", "r.md", "-o", "r.json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let html = fs::read_to_string(dir.path().join("r.html")).unwrap();
+    assert!(html.contains("<svg") && !html.contains("http://") || html.contains("www.w3.org"));
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(dir.path().join("r.json")).unwrap()).unwrap();
+    assert_eq!(report["kind"], "kreplay-report");
+    assert_eq!(kreplay_in(dir.path(), &["report", "out", "-o", "r.docx"]).code, 2);
+    let unknown = kreplay_in(dir.path(), &["report", "out", "--reference", "linux-9"]);
+    assert_eq!(unknown.code, 2, "{}", unknown.err);
+}
+
+#[test]
+fn an_output_folder_in_use_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    synth(dir.path());
+    assert_eq!(kreplay_in(dir.path(), &["replay", "trace", "-o", "out", "-q"]).code, 0);
+    let marker = fs::File::open(dir.path().join("out/.kreplay")).unwrap();
+    marker.lock().unwrap();
+    let said = kreplay_in(dir.path(), &["replay", "trace", "-o", "out", "-q"]);
+    assert_eq!(said.code, 7);
+    assert!(said.err.contains("another kreplay"), "{}", said.err);
+}
