@@ -21,6 +21,8 @@ impl World<'_> {
             "close_range" => {
                 let first = args::nth(r.args, 0).and_then(args::leading_number).or(r.fd);
                 let last = args::nth(r.args, 1).and_then(args::leading_number).or(r.fd2);
+                // "To the last one" is printed as ~0U, which is -1 as a descriptor.
+                let last = last.filter(|l| *l >= 0);
                 if let Some(first) = first {
                     let table = self.table();
                     for fd in self.fds.range(table, first, last.unwrap_or(i64::MAX)) {
@@ -261,7 +263,7 @@ impl World<'_> {
     }
 }
 
-/// A word among a call's flags, or its arguments if flags are no column of it.
+/// A word among a call's flags or, for calls whose flags are not (all) a column, its arguments.
 pub(super) fn has(r: &SyscallRow<'_>, word: &str) -> bool {
-    args::has_word(r.flags, word) || (r.flags.is_none() && args::has_word(r.args, word))
+    args::has_word(r.flags, word) || args::has_word(r.args, word)
 }

@@ -41,7 +41,7 @@ impl World<'_> {
             self.notes.count("tasks that ran before the call that made them was seen (they start by the clock)");
             return;
         }
-        let word = |w| has(r, w) || args::has_word(r.args, w);
+        let word = |w| has(r, w);
         let creator = self.tasks.get(self.task).clone();
         let vfork = r.call == "vfork" || word("CLONE_VFORK");
         let table =
@@ -57,7 +57,7 @@ impl World<'_> {
             cwd,
             ended: false,
             vforked: vfork,
-            spawned_ns: Some(r.time_ns),
+            spawned_ns: Some(r.time_ns.saturating_add(r.dur_ns.unwrap_or(0).max(0))),
         });
         let Some(out) = &self.out else { return };
         let Some(task) = out.known.ids[child] else {
