@@ -165,10 +165,10 @@ impl World<'_> {
         } else if has(r, "F_SETFD") {
             self.fds.set_cloexec(table, fd, has(r, "FD_CLOEXEC"));
         } else if has(r, "F_SETFL") {
-            if let Some(desc) = self.fds.desc(table, fd) {
-                if let Target::File { append, .. } = self.fds.target_mut(desc) {
-                    *append = has(r, "O_APPEND");
-                }
+            if let Some(desc) = self.fds.desc(table, fd)
+                && let Target::File { append, .. } = self.fds.target_mut(desc)
+            {
+                *append = has(r, "O_APPEND");
             }
         } else if has(r, "F_SETLKW") || has(r, "F_SETLKW64") || has(r, "F_OFD_SETLKW") {
             self.external(r);
@@ -219,10 +219,10 @@ impl World<'_> {
                 state.current == path || state.guessed || self.names.lookup(path) == Some(file)
             }
             Target::Stream { read, write } => {
-                if shown.starts_with("pipe:[") {
-                    if let Some(stream) = read.or(write) {
-                        self.fds.name_stream(shown, stream);
-                    }
+                if shown.starts_with("pipe:[")
+                    && let Some(stream) = read.or(write)
+                {
+                    self.fds.name_stream(shown, stream);
                 }
                 paths::is_special(shown)
             }

@@ -333,10 +333,10 @@ impl<'a> World<'a> {
 
     /// Emit what the last close of a description does.
     fn closed(&mut self, target: Option<Target>) {
-        if let Some(Target::File { ofd, file, .. }) = target {
-            if self.is_real(file) {
-                self.emit(Op::Close { ofd });
-            }
+        if let Some(Target::File { ofd, file, .. }) = target
+            && self.is_real(file)
+        {
+            self.emit(Op::Close { ofd });
         }
     }
 

@@ -103,12 +103,12 @@ impl World<'_> {
             self.end(t);
         }
         self.survey.released(self.task, r.time_ns);
-        if let Some(path) = r.path.filter(|p| !p.is_empty()).map(|p| self.locate(r, p, r.fd)) {
-            if self.names.is_modelled(&path) {
-                let file = self.intern(&path, true);
-                self.found(file);
-                self.emit(Op::Stat { file, negative: false });
-            }
+        if let Some(path) = r.path.filter(|p| !p.is_empty()).map(|p| self.locate(r, p, r.fd))
+            && self.names.is_modelled(&path)
+        {
+            let file = self.intern(&path, true);
+            self.found(file);
+            self.emit(Op::Stat { file, negative: false });
         }
         self.release_parent(self.task);
         let state = self.tasks.get(self.task).clone();
