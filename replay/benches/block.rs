@@ -62,17 +62,11 @@ fn run(layer: &mut BlockLayer, depth: usize) -> Nanos {
 fn noop_on_null(bencher: Bencher) {
     let mut c = config("noop-2.4", 1024);
     c.device = DeviceConfig::Null { queue_depth: 1 };
-    bencher
-        .counter(ItemsCount::new(REQUESTS))
-        .with_inputs(|| layer(&c))
-        .bench_local_refs(|layer| run(layer, 1));
+    bencher.counter(ItemsCount::new(REQUESTS)).with_inputs(|| layer(&c)).bench_local_refs(|layer| run(layer, 1));
 }
 
 #[divan::bench(args = ["linus-2.4", "noop-2.4"])]
 fn rotating_128_deep(bencher: Bencher, policy: &str) {
     let c = config(policy, 1024);
-    bencher
-        .counter(ItemsCount::new(REQUESTS))
-        .with_inputs(|| layer(&c))
-        .bench_local_refs(|layer| run(layer, 128));
+    bencher.counter(ItemsCount::new(REQUESTS)).with_inputs(|| layer(&c)).bench_local_refs(|layer| run(layer, 128));
 }

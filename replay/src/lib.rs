@@ -6,3 +6,4 @@
 pub mod block;
 pub mod config;
 pub mod program;
+pub mod prove;
