@@ -16,7 +16,7 @@
 //! divisor is a floor (1 MB, 0.1 s, 4 KB, 5 %, 256 KB of cache, 1 of a count). Figures that are below their floor on both sides
 //! (no swap traffic in a load that does not swap) are listed, but don't count in the medians: they would flatter them.
 
-use super::{Figure, FigureReport, RunFigures, Skipped, median_error};
+use super::{Figure, FigureReport, RunFigures, Verdict, median_error};
 use crate::compile::{CompileOptions, StoredTrace, compile};
 use crate::config::{Config, DeviceConfig};
 use crate::program::Program;
@@ -32,6 +32,8 @@ use std::sync::atomic::AtomicBool;
 
 /// Until the machine was switched off after its load had ended.
 const TAIL: Nanos = Nanos::from_millis(2100);
+/// The bar: median error of the telling figures, percent.
+const BAR_PCT: f64 = 25.0;
 /// Marks inside a pass.
 const PROGRESS: [&str; 5] = ["rprog", "bigprog", "wprog", "phase", "untar dirs"];
 const MB: f64 = 1_048_576.0;
@@ -89,11 +91,11 @@ pub fn run(dir: &Path, stop: &AtomicBool) -> Result<FigureReport, String> {
         })
         .collect();
     let mut report =
-        FigureReport { kind: "linux24".into(), runs: Vec::new(), skipped: Vec::new(), median_error_pct: None };
+        FigureReport { kind: "linux24", runs: Vec::new(), skipped: Vec::new(), median_error_pct: None, bar_pct: BAR_PCT };
     for (run, result) in results {
         match result {
             Ok(figures) => report.runs.push(figures),
-            Err(why) => report.skipped.push(Skipped { case: run, why }),
+            Err(why) => report.skipped.push(Verdict { case: run, why }),
         }
     }
     report.median_error_pct = median_error(report.runs.iter().flat_map(|r| &r.figures));
