@@ -4,5 +4,11 @@
 //! the analysis reads result tables written with the same conventions. A *trace* is what was recorded on a machine;
 //! on disk it is a trace directory (see [`store`]).
 
+pub mod error;
 pub mod event;
+pub mod input;
+pub mod publish;
+pub mod schema;
+pub mod store;
+pub mod synth;
 pub mod units;
