@@ -5,11 +5,14 @@
 
 #[cfg(test)]
 mod canary;
+mod deadline26;
+mod kyber;
 mod linus;
 mod linux001;
 mod linux22;
 mod merge_hash;
 mod mq_deadline;
+mod none;
 mod noop;
 mod sorted;
 
@@ -142,6 +145,9 @@ any_elevator! {
     Noop(noop::Noop),
     Linux001(linux001::Linux001),
     Linux22(linux22::Linux22),
+    Deadline26(Box<deadline26::Deadline26>),
+    NoScheduler(none::NoScheduler),
+    Kyber(Box<kyber::Kyber>),
     MqDeadline(Box<mq_deadline::MqDeadline>),
     #[cfg(test)]
     NewestFirst(canary::NewestFirst),
@@ -227,6 +233,21 @@ static REGISTRY: &[PolicyInfo] = &[
         name: "read-latency2-2.4.32",
         about: "read-latency2 on 2.4.32: no promotion past other reads",
         build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::ReadLatency2On2432)),
+    },
+    PolicyInfo {
+        name: "deadline-2.6",
+        about: "deadline of 2.6.12: one-way sweeps per direction, bounded by deadlines",
+        build: |c| AnyElevator::Deadline26(Box::new(deadline26::Deadline26::new(&c.deadline))),
+    },
+    PolicyInfo {
+        name: "none",
+        about: "blk-mq without a scheduler: first in, first out, merging within a task's plug list",
+        build: |_| AnyElevator::NoScheduler(none::NoScheduler::default()),
+    },
+    PolicyInfo {
+        name: "kyber",
+        about: "Kyber of 6.1: first in, first out per direction, throttled by latency targets",
+        build: |_| AnyElevator::Kyber(Box::new(kyber::Kyber::new())),
     },
     PolicyInfo {
         name: "mq-deadline",
