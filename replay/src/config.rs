@@ -322,6 +322,30 @@ pub enum DeviceConfig {
         /// All devices of the machine share one channel: only one of them works at a time.
         shared_channel: bool,
     },
+    /// Flash: parallel units behind a controller and a link, writes acknowledged from a buffer.
+    #[serde(rename_all = "kebab-case")]
+    Ssd {
+        /// Requests the device takes at a time.
+        queue_depth: u32,
+        /// Units (channels x dies) that work in parallel; pages are striped over them.
+        units: u32,
+        /// Page, bytes.
+        page_bytes: u64,
+        /// Reading a page, ns.
+        read_ns: u64,
+        /// Programming a page, ns.
+        program_ns: u64,
+        /// Acknowledging a buffered write, ns.
+        ack_ns: u64,
+        /// Controller's serial work per command, ns.
+        overhead_ns: u64,
+        /// Link rate, bytes per second.
+        link_bytes_s: u64,
+        /// Write buffer, bytes; a write that finds it full is paced by programming.
+        buffer_bytes: u64,
+        /// Bytes programmed per 100 bytes written.
+        write_amplification_pct: u64,
+    },
     /// Answers at once.
     Null {
         /// Requests the device takes at a time.

@@ -2,6 +2,7 @@
 
 mod null;
 mod rotating;
+mod ssd;
 
 use kreplay_traces::units::Nanos;
 
@@ -39,6 +40,7 @@ pub(crate) struct Served {
 pub(crate) enum AnyDevice {
     Rotating(rotating::Rotating),
     Null(null::Null),
+    Ssd(ssd::Ssd),
 }
 
 impl Device for AnyDevice {
@@ -47,6 +49,7 @@ impl Device for AnyDevice {
         match self {
             Self::Rotating(d) => d.serve(now, t),
             Self::Null(d) => d.serve(now, t),
+            Self::Ssd(d) => d.serve(now, t),
         }
     }
 }
@@ -67,6 +70,7 @@ pub(crate) fn build(config: &DeviceConfig) -> Result<Attached, ConfigError> {
         DeviceConfig::Rotating { queue_depth, shared_channel, .. } => {
             (AnyDevice::Rotating(rotating::Rotating::new(config)?), queue_depth, shared_channel)
         }
+        DeviceConfig::Ssd { queue_depth, .. } => (AnyDevice::Ssd(ssd::Ssd::new(config)?), queue_depth, false),
         DeviceConfig::Null { queue_depth } => (AnyDevice::Null(null::Null), queue_depth, false),
     };
     if queue_depth == 0 {
