@@ -34,11 +34,7 @@ pub fn kreplay_in(dir: &Path, args: &[&str]) -> Said {
             .replace(&real.display().to_string(), "DIR")
             .replace(&dir.display().to_string(), "DIR")
     };
-    Said {
-        code: output.status.code().unwrap_or(-1),
-        out: text(&output.stdout),
-        err: text(&output.stderr),
-    }
+    Said { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
 /// Runs the program in a folder of its own.
