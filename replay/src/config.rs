@@ -59,6 +59,9 @@ pub struct MachineConfig {
     pub scan_page_ns: u64,
     /// CPU time to build and queue one block I/O, ns.
     pub submit_ns: u64,
+    /// From the end of a request's service until the kernel has handled the interrupt and can start the next, ns for
+    /// each page of the request; the device is idle meanwhile.
+    pub completion_page_ns: u64,
     /// File system block size, bytes (1024 or 4096).
     pub block_bytes: u32,
 }
@@ -191,6 +194,9 @@ pub struct QueueConfig {
     pub slots: u32,
     /// Slots freed before sleepers are woken: slots / this number.
     pub batch_divisor: u32,
+    /// ... but at most this many; 0 = no limit (2.4.19+: 32).
+    #[serde(default)]
+    pub batch_cap: u32,
     /// Who is woken when.
     pub wake: WakeRule,
     /// Largest request, sectors.
@@ -217,6 +223,12 @@ pub enum WakeRule {
     AllPerDirection,
     /// U, 2.4.23+: one pool, each woken one wakes the next.
     Chain,
+    /// 2.2: one table of requests for all disks, writes get two thirds; every release wakes all, newest first.
+    Table22,
+    /// 0.01: one table for all disks; a release wakes the newest sleeper, which wakes the one before it when it runs.
+    SleepChain,
+    /// blk-mq: one pool of scheduler tags, woken in order.
+    Tags,
 }
 
 /// I/O scheduler.
@@ -231,6 +243,53 @@ pub struct ElevatorConfig {
     pub write_latency: u32,
     /// A merge refused for its segments goes beside its target instead of to the tail (2.4.18+).
     pub refused_beside: bool,
+    /// Read promotion: a read may pass writes behind this many of their segments (64 sectors each); 0 = off.
+    #[serde(default)]
+    pub max_bomb_segments: u32,
+    /// What an insertion costs each request behind it (2.4.20 to 2.4.22: 16, 2.4.23+: 1).
+    #[serde(default = "default_seek_cost")]
+    pub seek_cost: u32,
+    /// linux-0.01: numbers (from 0) of the submissions during whose sorting the disk's interrupt arrives.
+    #[serde(default)]
+    pub irq_during_sort: Vec<u64>,
+    /// mq-deadline and the deadline scheduler of 2.6.
+    #[serde(default)]
+    pub deadline: DeadlineConfig,
+}
+
+fn default_seek_cost() -> u32 {
+    16
+}
+
+/// Tunables of the deadline schedulers, with the names and defaults of their sysfs files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct DeadlineConfig {
+    /// A read is to be dispatched within this time, ms.
+    pub read_expire_ms: u64,
+    /// A write is, ms.
+    pub write_expire_ms: u64,
+    /// Read batches that may go before waiting writes.
+    pub writes_starved: u32,
+    /// Requests in a batch of one direction.
+    pub fifo_batch: u32,
+    /// Look for front merges.
+    pub front_merges: bool,
+    /// A request of a lower priority class is dispatched before a higher class once it is older than this, ms.
+    pub prio_aging_expire_ms: u64,
+}
+
+impl Default for DeadlineConfig {
+    fn default() -> Self {
+        Self {
+            read_expire_ms: 500,
+            write_expire_ms: 5_000,
+            writes_starved: 2,
+            fifo_batch: 16,
+            front_merges: true,
+            prio_aging_expire_ms: 10_000,
+        }
+    }
 }
 
 /// Device model.

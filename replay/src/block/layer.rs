@@ -17,7 +17,6 @@ use crate::program::DeviceInfo;
 #[derive(Clone, Debug)]
 struct Unit {
     queue: Queue,
-    slots: Slots,
     device: AnyDevice,
     busy: Nanos,
     /// When the device last began to work, and for how long: decides who gets a shared channel.
@@ -32,6 +31,8 @@ struct Unit {
 #[derive(Clone, Debug)]
 pub struct BlockLayer {
     units: Vec<Unit>,
+    /// One per disk, or one for all.
+    slots: Vec<Slots>,
     wakes: VecDeque<Waiter>,
     shared_channel: bool,
     in_flight: usize,
@@ -56,7 +57,7 @@ impl BlockLayer {
                 return Err(ConfigError::OutOfRange { key, value: 0, why: "must be at least 1" });
             }
         }
-        let slots = if queue.slots == 0 { slots::by_memory(config.machine.ram) } else { queue.slots };
+        let (slots, batch) = slots::sizes(queue, config.machine.ram);
         if slots < 2 {
             return Err(ConfigError::OutOfRange {
                 key: "queue.slots",
@@ -65,7 +66,6 @@ impl BlockLayer {
             });
         }
         let attached = device::build(&config.device)?;
-        let batch = (slots / queue.batch_divisor).max(1);
         let limits = Limits {
             max_sectors: queue.max_sectors,
             max_segments: u16::try_from(queue.max_segments).unwrap_or(u16::MAX),
@@ -73,10 +73,9 @@ impl BlockLayer {
             plugging: queue.plugging,
             depth: attached.queue_depth,
         };
-        let elevator = elevator::build(config)?;
+        let elevator = elevator::build(&config.elevator)?;
         let unit = Unit {
             queue: Queue::new(elevator, limits, slots),
-            slots: Slots::new(queue.wake, slots, batch),
             device: attached.device,
             busy: Nanos::ZERO,
             last_start: Nanos::ZERO,
@@ -84,6 +83,10 @@ impl BlockLayer {
         };
         Ok(Self {
             units: vec![unit; devices.len()],
+            slots: vec![
+                Slots::new(queue.wake, slots, batch);
+                if Slots::shared(queue.wake) { 1 } else { devices.len() }
+            ],
             wakes: VecDeque::new(),
             shared_channel: attached.shared_channel,
             in_flight: 0,
@@ -96,16 +99,21 @@ impl BlockLayer {
     pub fn submit(&mut self, dev: DevId, bio: Bio, now: Nanos) -> Submit {
         let unit = &mut self.units[dev as usize];
         let before = unit.queue.plugged();
-        let outcome = unit.queue.submit(&mut unit.slots, bio, now, &mut self.wakes);
+        let slots = slots_of(&mut self.slots, dev);
+        let outcome = unit.queue.submit(slots, bio, now, &mut self.wakes);
         self.plugged = self.plugged + usize::from(unit.queue.plugged()) - usize::from(before);
         outcome
     }
 
     /// After [`Submit::Full`]: the caller goes to sleep for a slot. The queue is unplugged, the waiter listed.
     pub fn wait_slot(&mut self, dev: DevId, dir: Dir, waiter: Waiter) {
+        if self.slots.len() < self.units.len() {
+            // One table for all disks: whoever waits for it runs tq_disk, not one queue's part of it.
+            self.unplug_all();
+        }
         let unit = &mut self.units[dev as usize];
         self.plugged -= usize::from(unit.queue.plugged());
-        unit.queue.wait(&mut unit.slots, dir, waiter);
+        unit.queue.wait(slots_of(&mut self.slots, dev), dir, waiter);
     }
 
     /// A waiter that [`BlockLayer::next_wake`] named tries again with its bio.
@@ -115,7 +123,8 @@ impl BlockLayer {
     pub fn retry(&mut self, dev: DevId, bio: Bio, waiter: Waiter, now: Nanos) -> Submit {
         let unit = &mut self.units[dev as usize];
         let before = unit.queue.plugged();
-        let outcome = unit.queue.retry(&mut unit.slots, bio, waiter, now, &mut self.wakes);
+        let slots = slots_of(&mut self.slots, dev);
+        let outcome = unit.queue.retry(slots, bio, waiter, now, &mut self.wakes);
         self.plugged = self.plugged + usize::from(unit.queue.plugged()) - usize::from(before);
         outcome
     }
@@ -168,13 +177,14 @@ impl BlockLayer {
         let unit = &mut self.units[dev];
         let rq = unit.queue.dispatch(now)?;
         let r = &unit.queue.rqs[rq];
-        let served = unit.device.serve(now, Transfer { dir: r.dir, sector: r.sector, nr: r.nr });
+        let nr = r.nr;
+        let served = unit.device.serve(now, Transfer { dir: r.dir, sector: r.sector, nr });
         unit.busy += served.service;
         unit.last_start = now;
         unit.last_service = served.service;
         self.in_flight += 1;
         self.channel_user = dev;
-        Some(Started { dev: dev as DevId, rq, done_at: served.done_at })
+        Some(Started { dev: dev as DevId, rq, done_at: served.done_at, nr })
     }
 
     /// When an elevator holds requests back on purpose: the time at which to call [`BlockLayer::start`] again.
@@ -188,7 +198,7 @@ impl BlockLayer {
         let unit = &mut self.units[dev as usize];
         let r = unit.queue.rqs[rq];
         let life = *unit.queue.rqs.life(rq);
-        unit.queue.complete(&mut unit.slots, rq, now, bios, &mut self.wakes);
+        unit.queue.complete(slots_of(&mut self.slots, dev), rq, now, bios, &mut self.wakes);
         self.in_flight -= 1;
         IoRecord {
             dev,
@@ -225,11 +235,21 @@ impl BlockLayer {
 
     /// Processes that sleep for a request slot of a device, or were woken and have not tried again yet.
     pub fn slot_waiters(&self, dev: DevId) -> usize {
-        self.units[dev as usize].slots.waiting()
+        self.slots.get(dev as usize).unwrap_or(&self.slots[0]).waiting()
+    }
+
+    /// Linux 0.01 only: the controller idles with requests queued, and nothing will ever start it again.
+    pub fn hung(&self, dev: DevId) -> bool {
+        self.units[dev as usize].queue.elevator.hung()
     }
 
     /// Time that a device has worked, requests in service counted in full.
     pub fn device_busy(&self, dev: DevId) -> Nanos {
         self.units[dev as usize].busy
     }
+}
+
+fn slots_of(slots: &mut [Slots], dev: DevId) -> &mut Slots {
+    let at = if slots.len() == 1 { 0 } else { dev as usize };
+    &mut slots[at]
 }

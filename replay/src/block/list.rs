@@ -11,6 +11,12 @@ pub(crate) struct List {
     len: u32,
 }
 
+impl Default for List {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl List {
     pub(crate) const fn new() -> Self {
         Self { head: NIL, tail: NIL, len: 0 }

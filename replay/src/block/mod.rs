@@ -3,14 +3,14 @@
 //! The simulator knows [`BlockLayer`] only: it submits bios, waits where no request is free, and is told when each
 //! started request will be done. Nothing here blocks or knows tasks beyond an opaque [`Waiter`].
 
-mod device;
-mod elevator;
+pub(crate) mod device;
+pub(crate) mod elevator;
 mod error;
 mod layer;
-mod list;
-mod queue;
-mod request;
-mod slots;
+pub(crate) mod list;
+pub(crate) mod queue;
+pub(crate) mod request;
+pub(crate) mod slots;
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +50,18 @@ pub enum BioKind {
     Meta,
     /// Swap.
     Swap,
+}
+
+/// I/O priority class (`ioprio_set`); schedulers before 2.6.13 have none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IoClass {
+    /// Before all others.
+    RealTime,
+    /// Whoever asked for nothing.
+    #[default]
+    BestEffort,
+    /// After all others.
+    Idle,
 }
 
 /// Opaque number of whoever sleeps for a request slot.
@@ -98,6 +110,8 @@ pub struct Started {
     pub rq: RqId,
     /// When it will be done.
     pub done_at: Nanos,
+    /// Its length in sectors.
+    pub nr: u32,
 }
 
 /// A finished request: a row of `io.parquet`.

@@ -10,7 +10,7 @@ use kreplay_traces::units::Nanos;
 use super::elevator::{AnyElevator, Context, Elevator, End, Spot, Verdict};
 use super::request::Requests;
 use super::slots::Slots;
-use super::{Bio, Dir, RqId, Submit, Waiter};
+use super::{Bio, Dir, IoClass, RqId, Submit, Waiter};
 
 /// Fixed properties of a queue.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,8 @@ pub(crate) struct Queue {
     dispatched: u64,
     last_end: u64,
     last_taken: Option<Taken>,
+    /// Class of the bios offered from now on.
+    pub(crate) class: IoClass,
 }
 
 impl Queue {
@@ -62,6 +64,7 @@ impl Queue {
             dispatched: 0,
             last_end: 0,
             last_taken: None,
+            class: IoClass::BestEffort,
         }
     }
 
@@ -69,6 +72,8 @@ impl Queue {
         Context {
             now,
             head_active: self.limits.head_active,
+            plugged: self.plugged,
+            class: self.class,
             head_locked: self.limits.head_active && !self.plugged && self.elevator.len() > 0,
             max_sectors: self.limits.max_sectors,
             max_segments: self.limits.max_segments,
@@ -95,13 +100,13 @@ impl Queue {
         now: Nanos,
         wakes: &mut VecDeque<Waiter>,
     ) -> Submit {
-        let Some(slot) = slots.take_woken(bio.dir, waiter) else {
+        let Some(slot) = slots.take_woken(bio.dir, waiter, wakes) else {
             if slots.unplugs_again() {
                 self.plugged = false;
             }
             return Submit::Full;
         };
-        let verdict = self.look(bio, now);
+        let verdict = if slots.rescans() { self.look(bio, now) } else { Verdict::Insert(Spot::Tail) };
         let outcome = match verdict {
             Verdict::Merged { into, end, absorbed } => {
                 let outcome = self.merged(slots, into, end, absorbed, wakes);

@@ -37,7 +37,11 @@ fn drain(layer: &mut BlockLayer) -> Vec<Vec<u32>> {
 }
 
 fn stream(text: &[(Dir, u64)], policy: &str) -> Vec<Vec<u32>> {
-    let mut layer = BlockLayer::new(&config(policy), &disks(1)).expect("config");
+    stream_with(text, &config(policy))
+}
+
+fn stream_with(text: &[(Dir, u64)], config: &Config) -> Vec<Vec<u32>> {
+    let mut layer = BlockLayer::new(config, &disks(1)).expect("config");
     for (tag, &(dir, sector)) in text.iter().enumerate() {
         assert_ne!(layer.submit(0, bio(dir, sector, tag as u32), Nanos::ZERO), Submit::Full);
     }
@@ -69,13 +73,64 @@ fn noop_keeps_the_order_of_arrival() {
 }
 
 #[test]
-fn a_read_below_a_write_flood_is_served_last() {
+fn linux_2_2_puts_the_low_read_first_while_plugged() {
+    // 5 joins 0 at its end here, which closes the gap to 4.
+    assert_eq!(stream(&MIXED, "linux-2.2.20"), [vec![6], vec![7, 0, 3, 5, 4], vec![2], vec![8], vec![1], vec![9]]);
+}
+
+/// Twelve writes, a read below all of them, six writes in between.
+fn flood() -> Vec<(Dir, u64)> {
     let mut text: Vec<_> = (0..12).map(|i| (Dir::Write, 10_000 + 1000 * i)).collect();
     text.push((Dir::Read, 50));
     text.extend((0..6).map(|i| (Dir::Write, 10_500 + 1000 * i)));
-    let order = stream(&text, "linus-2.4");
+    text
+}
+
+#[test]
+fn a_read_below_a_write_flood_is_served_last() {
+    let order = stream(&flood(), "linus-2.4");
     assert_eq!(order.len(), 19);
     assert_eq!(order.last(), Some(&vec![12]));
+}
+
+#[test]
+fn promotion_puts_that_read_behind_six_writes() {
+    for policy in ["read-latency", "read-latency2", "read-latency2-rh", "read-latency2-2.4.32"] {
+        let mut cfg = config(policy);
+        cfg.elevator.max_bomb_segments = 6;
+        let order = stream_with(&flood(), &cfg);
+        assert_eq!(order[6], [12], "{policy}");
+        assert!(order[..6].iter().flatten().all(|&w| w < 6), "{policy}: later writes go behind it");
+    }
+    assert_eq!(stream(&flood(), "linux-2.2.20")[0], [12]);
+}
+
+#[test]
+fn linux_0_01_sorts_behind_the_second_request() {
+    let text = [1000, 5000, 500, 3000, 400, 9000, 4600, 600].map(|s| (Dir::Write, s));
+    let mut cfg = config("linux-0.01");
+    cfg.queue.plugging = false;
+    assert_eq!(stream_with(&text, &cfg).concat(), [0, 1, 4, 2, 7, 3, 6, 5]);
+}
+
+#[test]
+fn linux_0_01_locks_up_when_the_interrupt_meets_the_sorting() {
+    let text = [1000, 5000, 500].map(|s| (Dir::Write, s));
+    for (policy, served) in [("linux-0.01", 1), ("linux-0.01-fixed", 3)] {
+        let mut cfg = config(policy);
+        cfg.queue.plugging = false;
+        cfg.elevator.irq_during_sort = vec![2];
+        let mut layer = BlockLayer::new(&cfg, &disks(1)).expect("config");
+        let mut first = None;
+        for (tag, &(dir, sector)) in text.iter().enumerate() {
+            layer.submit(0, bio(dir, sector, tag as u32), Nanos::ZERO);
+            first = first.or(layer.start(Nanos::ZERO));
+        }
+        let s = first.expect("started");
+        layer.complete(0, s.rq, s.done_at, &mut Vec::new());
+        assert_eq!(1 + drain(&mut layer).len(), served, "{policy}");
+        assert_eq!(layer.hung(0), served == 1, "{policy}");
+    }
 }
 
 #[test]

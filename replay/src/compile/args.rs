@@ -53,7 +53,8 @@ pub(super) fn timespec(args: Option<&str>) -> Option<Nanos> {
 pub(super) fn descriptor_pair(args: Option<&str>) -> Option<(i64, i64)> {
     let args = args?;
     let mut found = None;
-    for (at, _) in args.match_indices('[') {
+    // A bracket after a colon belongs to what -y shows (`pipe:[7]`).
+    for (at, _) in args.match_indices('[').filter(|(at, _)| !args[..*at].ends_with(':')) {
         let inner = &args[at + 1..];
         let Some(first) = leading_number(inner) else { continue };
         // With -y a path stands between the number and the comma, and may itself hold commas.

@@ -122,8 +122,8 @@ impl Emitter {
         let think = if self.first_of_event { build.think_before(origin.start_ns, at) } else { Nanos::ZERO };
         let recorded = match origin.dur_ns {
             _ if !self.first_of_event => Nanos::ZERO,
-            Some(d) => Nanos(u64::try_from(d).unwrap_or(0)),
-            None => Nanos::MAX,
+            Some(d) if origin.traced_call => Nanos(u64::try_from(d).unwrap_or(0)),
+            _ => Nanos::MAX,
         };
         let p = &mut build.program;
         p.ops.push(op);

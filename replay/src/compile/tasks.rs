@@ -21,7 +21,7 @@ pub(super) struct TaskState {
     pub(super) ended: bool,
     /// The creator waits until this task execs or ends (vfork).
     pub(super) vforked: bool,
-    /// Start of the clone that made it.
+    /// End of the clone that made it (its start, if the duration is unknown).
     pub(super) spawned_ns: Option<i64>,
 }
 

@@ -85,6 +85,15 @@ impl Mm {
                 p.flags = meta | if i < on_disk { flag::ON_DISK } else { 0 };
             }
         }
+        // Indirect blocks of what does not exist yet are made in memory, not read.
+        for f in &program.files {
+            let on_disk = if f.exists { f.initial_size.div_ceil(4096) } else { 0 };
+            for (k, &block) in f.indirect.iter().enumerate() {
+                if 12 + k as u64 * 1024 >= on_disk {
+                    pages[block as usize].flags &= !flag::ON_DISK;
+                }
+            }
+        }
         for a in program.areas.iter().filter(|a| a.file.is_none()) {
             let first = a.first_page as usize;
             pages[first..first + a.pages as usize].iter_mut().for_each(|p| p.flags = flag::ANON);

@@ -1,9 +1,43 @@
 //! Proofs: the model held against things that this project did not write.
 
+pub mod elevator;
 pub mod linux24;
 
+use serde::Serialize;
+
+/// Outcome of a proof by exact cases.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExactReport {
+    /// Which proof.
+    pub kind: &'static str,
+    /// Cases found.
+    pub cases: usize,
+    /// Cases that agree in everything.
+    pub passed: usize,
+    /// Cases that differ.
+    pub failed: Vec<Verdict>,
+    /// Cases not run.
+    pub skipped: Vec<Verdict>,
+}
+
+/// A case and what is to be said about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Its name.
+    pub case: String,
+    /// The first difference, or why it was not run.
+    pub why: String,
+}
+
+impl ExactReport {
+    /// Whether the proof's bar, all cases exact, holds. A folder without a case proves nothing.
+    pub fn holds(&self) -> bool {
+        self.passed > 0 && self.failed.is_empty()
+    }
+}
+
 /// One figure of one run.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
     /// Name with its unit.
     pub name: String,
@@ -13,10 +47,12 @@ pub struct Figure {
     pub simulated: f64,
     /// Error in percent of the recorded value (see the proof's documentation for small ones).
     pub error_pct: f64,
+    /// Counts in the medians: not next to nothing on both sides.
+    pub telling: bool,
 }
 
 /// All figures of one run.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunFigures {
     /// The run.
     pub run: String,
@@ -28,26 +64,31 @@ pub struct RunFigures {
     pub median_error_pct: Option<f64>,
 }
 
-/// Something that could not be compared, and why.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Skipped {
-    /// Run or case.
-    pub case: String,
-    /// Reason.
-    pub why: String,
-}
-
-/// What a proof by figures says.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+/// Outcome of a proof by figures.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FigureReport {
-    /// Name of the proof.
-    pub kind: String,
+    /// Which proof.
+    pub kind: &'static str,
     /// Runs compared.
     pub runs: Vec<RunFigures>,
     /// Runs not compared.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<Verdict>,
     /// Median error of all figures, percent; `None` without runs.
     pub median_error_pct: Option<f64>,
+    /// Bar that the median has to stay under, percent.
+    pub bar_pct: f64,
+}
+
+impl FigureReport {
+    /// Whether the bar holds. A folder without a run that could be compared proves nothing.
+    pub fn holds(&self) -> bool {
+        self.median_error_pct.is_some_and(|m| m < self.bar_pct)
+    }
+}
+
+/// Median error of the figures that tell something.
+pub(crate) fn median_error<'a>(figures: impl Iterator<Item = &'a Figure>) -> Option<f64> {
+    median(figures.filter(|f| f.telling).map(|f| f.error_pct).collect())
 }
 
 /// Median of a list; `None` if it is empty.

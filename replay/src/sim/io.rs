@@ -9,7 +9,7 @@ use crate::block::{Bio, BioKind, Dir, Submit};
 use crate::mm::page::flag;
 use crate::mm::zone::AllocFlags;
 use crate::results::{Cause, ResultSink};
-use kreplay_traces::units::{SECTORS_PER_PAGE, Sectors};
+use kreplay_traces::units::{Nanos, SECTORS_PER_PAGE, Sectors};
 
 impl Sim<'_> {
     /// Let the devices start what they can.
@@ -20,7 +20,8 @@ impl Sim<'_> {
                 self.in_flight.len() - 1
             });
             self.in_flight[slot] = Some(InFlight { dev: s.dev, rq: s.rq });
-            self.events.push(s.done_at, Event::IoDone(slot as u32));
+            let handling = u64::from(s.nr).div_ceil(SECTORS_PER_PAGE) * self.config.machine.completion_page_ns;
+            self.events.push(s.done_at + Nanos(handling), Event::IoDone(slot as u32));
         }
         if let Some(at) = self.block.timer()
             && self.block_timer.is_none_or(|t| at < t)
@@ -88,8 +89,9 @@ impl Sim<'_> {
             let dev = self.swap_dev.expect("a page has a swap slot, so there is a swap device");
             return (dev, 0, Sectors(u64::from(p.slot) * SECTORS_PER_PAGE));
         }
-        let file = &self.program.files[self.mm.file_of(id) as usize];
-        let sector = file.sector_of(id - file.first_page);
+        let number = self.mm.file_of(id);
+        let file = &self.program.files[number as usize];
+        let sector = self.placement.sector_of(number, file, id - file.first_page);
         let parts = &self.program.devices[file.device as usize].partitions;
         let partition = parts.partition_point(|&s| s <= sector) as u16;
         (file.device, partition, sector)
@@ -125,7 +127,7 @@ impl Sim<'_> {
         }
         if !mapped {
             self.tasks[t as usize].set_top(Frame::ReadPage { page, kind, mapped: true });
-            if let Some(block) = self.missing_indirect(page) {
+            if let Some(block) = self.indirect_to_read(page) {
                 self.tasks[t as usize].push(Frame::Bread { page: block, at: Bread::Look });
             }
             return Flow::Continue;
@@ -135,13 +137,20 @@ impl Sim<'_> {
         Flow::Continue
     }
 
-    /// Indirect block that has to be read before the place of a page is known, if one has to.
-    pub(super) fn missing_indirect(&self, page: u32) -> Option<u32> {
+    /// `get_block` on a page without a buffer goes through the indirect block that maps it, which counts as a use of that
+    /// block; returns it if it has to be brought in first.
+    pub(super) fn indirect_to_read(&mut self, page: u32) -> Option<u32> {
         if self.mm.page(page).any(flag::BUFFER) {
             return None;
         }
         let block = self.indirect_of(page)?;
-        (!self.mm.page(block).any(flag::UPTODATE)).then_some(block)
+        if !self.mm.page(block).has(flag::PRESENT | flag::UPTODATE) {
+            return Some(block);
+        }
+        if self.config.reclaim.bread_accessed {
+            self.mm.mark_accessed(block);
+        }
+        None
     }
 
     /// Indirect block that maps a page, if one does.
@@ -199,7 +208,14 @@ impl Sim<'_> {
 
     fn submit_bread(&mut self, t: u32, page: u32) {
         self.mm.attach_buffer(page);
-        self.mm.set(page, flag::BUF_LOCKED | flag::ON_DISK);
+        if !self.mm.page(page).any(flag::ON_DISK) {
+            // A block that the file system allocates now: zeroed in memory, never read.
+            self.mm.set(page, flag::ON_DISK | flag::UPTODATE);
+            self.dirty_metadata(page);
+            self.tasks[t as usize].set_top(Frame::Bread { page, at: Bread::Look });
+            return;
+        }
+        self.mm.set(page, flag::BUF_LOCKED);
         let task = &mut self.tasks[t as usize];
         task.set_top(Frame::Bread { page, at: Bread::Queued });
         task.push(Frame::Submit { page, dir: Dir::Read, kind: BioKind::Meta, waited: false });

@@ -16,6 +16,7 @@ mod lookup;
 mod net;
 mod oom;
 mod ops;
+mod placement;
 mod read;
 mod sample;
 mod sched;
@@ -35,6 +36,7 @@ use crate::writeback;
 use event::{Event, EventQueue};
 use frame::{Bdflush, Frame, Kswapd, Kupdate};
 use kreplay_traces::units::{Bytes, Nanos, Sectors};
+use placement::Placement;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use task::Task;
@@ -205,6 +207,9 @@ pub struct Sim<'p> {
     swap_dev: Option<u32>,
     at_this_time: u64,
     block_timer: Option<Nanos>,
+    placement: Placement,
+    /// A task was woken that 2.4's scheduler would prefer to the running one.
+    resched: bool,
     tail: Nanos,
     ended_at: Option<Nanos>,
 }
@@ -311,6 +316,8 @@ impl<'p> Sim<'p> {
             swap_dev,
             at_this_time: 0,
             block_timer: None,
+            placement: Placement::new(program),
+            resched: false,
             tail: Nanos::ZERO,
             ended_at: None,
         };

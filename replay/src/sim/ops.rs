@@ -22,6 +22,10 @@ impl Sim<'_> {
 
     /// Fetch the next operation, or end the task.
     pub(super) fn step_program(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
+        // Back in user mode: a task that was woken meanwhile goes first, since sleepers have the better goodness.
+        if std::mem::take(&mut self.resched) && !self.run_queue.is_empty() && self.running.iter().all(Option::is_some) {
+            return Flow::Yield;
+        }
         let program: &TaskProgram = &self.program.tasks[t as usize];
         let local = self.local_now();
         let task = &mut self.tasks[t as usize];
@@ -117,7 +121,9 @@ impl Sim<'_> {
             Op::Sync => self.step_sync(t),
             Op::Touch { stride, write, .. } => self.step_touch(t, u32::from(stride), write, sink),
             Op::Close { ofd } => {
-                self.mm.names.release(self.ofds[ofd as usize].file);
+                let file = self.ofds[ofd as usize].file;
+                self.mm.names.release(file);
+                self.placement.discard(file, program.files[file as usize].device);
                 None
             }
             Op::Seek { ofd } => {
@@ -249,9 +255,7 @@ impl Sim<'_> {
         if !program.background {
             self.foreground -= 1;
             if self.foreground == 0 {
-                // The run ends when the last burst of the last task does.
-                self.now = local;
-                self.cost = Nanos::ZERO;
+                self.ended_at = Some(local);
             }
         }
         if let Some(c) = program.exit_channel {
@@ -330,8 +334,11 @@ impl Sim<'_> {
         let f = &self.program.files[file as usize];
         let keep = len.div_ceil(4096).min(u64::from(f.pages)) as u32;
         let old = self.files[file as usize].size.div_ceil(4096).min(u64::from(f.pages)) as u32;
-        for id in f.first_page + keep..f.first_page + old.max(keep) {
-            self.mm.truncate_page(id);
+        for page in keep..old.max(keep) {
+            if self.mm.page(f.first_page + page).any(flag::ON_DISK) {
+                self.placement.free_page(file, f, page);
+            }
+            self.mm.truncate_page(f.first_page + page);
         }
         self.files[file as usize].size = len;
         self.mm.names.set_inode_dirty(file, true);

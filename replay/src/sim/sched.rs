@@ -30,6 +30,7 @@ impl Sim<'_> {
         task.wait = Wait::Nothing;
         task.ready = true;
         self.run_queue.push_back(t);
+        self.resched = true;
     }
 
     /// Give free processors to ready tasks, until all work that can be done now is done.

@@ -145,7 +145,7 @@ impl Sim<'_> {
 
     /// `get_block`: the indirect block has to be in memory; a block that is allocated now dirties it.
     fn find_block(&mut self, t: u32, id: u32) -> Flow {
-        let missing = self.missing_indirect(id);
+        let missing = self.indirect_to_read(id);
         let task = &mut self.tasks[t as usize];
         task.op.at = At::Mapped;
         if let Some(block) = missing {
@@ -163,6 +163,7 @@ impl Sim<'_> {
         let fresh = !p.any(flag::ON_DISK);
         if fresh {
             self.mm.set(id, flag::ON_DISK);
+            self.place(id);
             if let Some(block) = self.indirect_of(id) {
                 self.dirty_metadata(block);
             }
@@ -181,6 +182,16 @@ impl Sim<'_> {
         task.op.at = At::BlockRead;
         task.push(Frame::Submit { page: id, dir: Dir::Read, kind: BioKind::Data, waited: false });
         Flow::Continue
+    }
+
+    fn place(&mut self, id: u32) {
+        let file = self.mm.file_of(id);
+        let info = &self.program.files[file as usize];
+        let inode = info.inode_page.map(|p| {
+            let meta = &self.program.files[self.mm.file_of(p) as usize];
+            meta.sector_of(p - meta.first_page)
+        });
+        self.placement.allocate(file, info, inode, id - info.first_page);
     }
 
     /// Mark a metadata block dirty that is in memory; one that is not yet is read and written later in reality, here it

@@ -52,7 +52,7 @@ fn recorded_extents_are_taken_and_the_rest_goes_behind() {
 
 #[test]
 fn page_ids_are_dense_and_metadata_is_shared() {
-    let mut t = Trace::new().then(open("/d/a", "O_RDONLY", 3)).then(io("read", 3, 5000));
+    let mut t = Trace::new().file("/d/a", 5000).then(open("/d/a", "O_RDONLY", 3)).then(io("read", 3, 5000));
     t = t.then(open("/d/b", "O_RDONLY", 4)).then(io("read", 4, 70_000));
     let p = t.compile();
     let meta = p.files.last().expect("there is one");

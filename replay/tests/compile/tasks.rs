@@ -23,7 +23,7 @@ fn a_child_starts_with_its_creation_and_wait_ends_with_its_exit() {
     let channel = task(&p, 2).exit_channel.expect("somebody waits");
     assert_eq!(ops(&p, 1), [Op::Spawn { task: 1 }, Op::Await { channel, n: 1 }]);
     assert_eq!(task(&p, 2).start, Start::Spawned);
-    assert_eq!(task(&p, 2).think[0], Nanos(2_000_000 - 15_000), "since the clone began");
+    assert_eq!(task(&p, 2).think[0], Nanos(2_000_000 - 100_000 - 15_000), "since the clone returned");
     assert_eq!(task(&p, 1).exit_channel, None);
 }
 

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, BooleanBuilder, Int32Array, Int64Array, Int64Builder, StringArray,
-    StringBuilder, StringDictionaryBuilder,
+    Array, ArrayBuilder, ArrayRef, AsArray, BooleanArray, BooleanBuilder, Int32Array, Int64Array, Int64Builder,
+    StringArray, StringBuilder, StringDictionaryBuilder,
 };
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
 
@@ -33,6 +33,31 @@ pub(super) trait Kind {
     fn view(array: &ArrayRef) -> Option<Self::View>;
     /// Value of row `i`.
     fn get(view: &Self::View, i: usize) -> Self::Item<'_>;
+}
+
+/// A builder that keeps a run of nulls as a number: most optional columns of a source are empty throughout.
+pub(super) struct Sparse<B> {
+    inner: B,
+    nulls: usize,
+}
+
+impl<B: ArrayBuilder> Sparse<B> {
+    fn new(inner: B) -> Self {
+        Self { inner, nulls: 0 }
+    }
+
+    /// The builder behind, with the nulls so far appended by `append`.
+    #[inline]
+    fn settled(&mut self, append: impl FnOnce(&mut B, usize)) -> &mut B {
+        if self.nulls > 0 {
+            append(&mut self.inner, std::mem::take(&mut self.nulls));
+        }
+        &mut self.inner
+    }
+
+    fn finish(&mut self, append: impl FnOnce(&mut B, usize)) -> ArrayRef {
+        self.settled(append).finish()
+    }
 }
 
 /// `i64`.
@@ -79,21 +104,24 @@ impl Kind for Int {
 
 impl Kind for OptInt {
     type Item<'a> = Option<i64>;
-    type Builder = Int64Builder;
+    type Builder = Sparse<Int64Builder>;
     type View = Int64Array;
     const NULLABLE: bool = true;
     fn data_type() -> DataType {
         DataType::Int64
     }
-    fn builder(rows: usize) -> Int64Builder {
-        Int64Builder::with_capacity(rows)
+    fn builder(_rows: usize) -> Self::Builder {
+        Sparse::new(Int64Builder::new())
     }
     #[inline]
-    fn push(builder: &mut Int64Builder, value: Option<i64>) {
-        builder.append_option(value);
+    fn push(builder: &mut Self::Builder, value: Option<i64>) {
+        match value {
+            None => builder.nulls += 1,
+            Some(value) => builder.settled(Int64Builder::append_nulls).append_value(value),
+        }
     }
-    fn finish(builder: &mut Int64Builder) -> ArrayRef {
-        Arc::new(builder.finish())
+    fn finish(builder: &mut Self::Builder) -> ArrayRef {
+        builder.finish(Int64Builder::append_nulls)
     }
     fn view(array: &ArrayRef) -> Option<Int64Array> {
         Int::view(array)
@@ -182,21 +210,24 @@ impl Kind for Word {
 
 impl Kind for OptWord {
     type Item<'a> = Option<&'a str>;
-    type Builder = StringDictionaryBuilder<Int32Type>;
+    type Builder = Sparse<StringDictionaryBuilder<Int32Type>>;
     type View = WordView;
     const NULLABLE: bool = true;
     fn data_type() -> DataType {
         word_type()
     }
     fn builder(_rows: usize) -> Self::Builder {
-        StringDictionaryBuilder::new()
+        Sparse::new(StringDictionaryBuilder::new())
     }
     #[inline]
     fn push(builder: &mut Self::Builder, value: Option<&str>) {
-        builder.append_option(value);
+        match value {
+            None => builder.nulls += 1,
+            Some(value) => builder.settled(StringDictionaryBuilder::append_nulls).append_value(value),
+        }
     }
     fn finish(builder: &mut Self::Builder) -> ArrayRef {
-        Arc::new(builder.finish())
+        builder.finish(StringDictionaryBuilder::append_nulls)
     }
     fn view(array: &ArrayRef) -> Option<WordView> {
         WordView::of(array)
@@ -236,21 +267,24 @@ impl Kind for Text {
 
 impl Kind for OptText {
     type Item<'a> = Option<&'a str>;
-    type Builder = StringBuilder;
+    type Builder = Sparse<StringBuilder>;
     type View = StringArray;
     const NULLABLE: bool = true;
     fn data_type() -> DataType {
         DataType::Utf8
     }
-    fn builder(_rows: usize) -> StringBuilder {
-        StringBuilder::new()
+    fn builder(_rows: usize) -> Self::Builder {
+        Sparse::new(StringBuilder::new())
     }
     #[inline]
-    fn push(builder: &mut StringBuilder, value: Option<&str>) {
-        builder.append_option(value);
+    fn push(builder: &mut Self::Builder, value: Option<&str>) {
+        match value {
+            None => builder.nulls += 1,
+            Some(value) => builder.settled(StringBuilder::append_nulls).append_value(value),
+        }
     }
-    fn finish(builder: &mut StringBuilder) -> ArrayRef {
-        Arc::new(builder.finish())
+    fn finish(builder: &mut Self::Builder) -> ArrayRef {
+        builder.finish(StringBuilder::append_nulls)
     }
     fn view(array: &ArrayRef) -> Option<StringArray> {
         Text::view(array)

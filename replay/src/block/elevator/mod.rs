@@ -4,15 +4,20 @@
 //! line in [`REGISTRY`].
 
 mod linus;
+mod linux001;
+mod linux22;
+mod merge_hash;
+mod mq_deadline;
 mod noop;
+mod sorted;
 
 use kreplay_traces::units::Nanos;
 
 use super::error::ConfigError;
 use super::list::List;
 use super::request::{NIL, Requests};
-use super::{Bio, RqId};
-use crate::config::Config;
+use super::{Bio, IoClass, RqId};
+use crate::config::ElevatorConfig;
 
 /// What an elevator may know of its queue when it is called.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +28,10 @@ pub(crate) struct Context {
     pub(crate) head_active: bool,
     /// ... and works on it, so that nothing may be merged into it or go before it.
     pub(crate) head_locked: bool,
+    /// The queue is plugged.
+    pub(crate) plugged: bool,
+    /// Priority class of the bio.
+    pub(crate) class: IoClass,
     /// Largest request, sectors.
     pub(crate) max_sectors: u32,
     /// Largest request, segments.
@@ -45,6 +54,17 @@ pub(crate) enum Spot {
     After(RqId),
     /// In front of this one.
     Before(RqId),
+}
+
+impl Spot {
+    /// Where 2.4 puts a bio that had found its request, which then had no segment left.
+    pub(crate) fn refused(into: RqId, end: End, beside: bool) -> Self {
+        match end {
+            _ if !beside => Spot::Tail,
+            End::Back => Spot::After(into),
+            End::Front => Spot::Before(into),
+        }
+    }
 }
 
 /// What an elevator made of a bio.
@@ -118,6 +138,23 @@ macro_rules! any_elevator {
 any_elevator! {
     Linus(linus::Linus),
     Noop(noop::Noop),
+    Linux001(linux001::Linux001),
+    Linux22(linux22::Linux22),
+    MqDeadline(mq_deadline::MqDeadline),
+}
+
+impl AnyElevator {
+    /// 0.01 only: a process has its slot and begins to insert; see [`linux001`].
+    pub(crate) fn begin_sorting(&mut self) {
+        if let Self::Linux001(e) = self {
+            e.begin_sorting();
+        }
+    }
+
+    /// 0.01 only: the controller idles and will never be started again.
+    pub(crate) fn hung(&self) -> bool {
+        matches!(self, Self::Linux001(e) if e.hung())
+    }
 }
 
 /// A scheduler's row in the registry.
@@ -127,20 +164,70 @@ pub struct PolicyInfo {
     pub name: &'static str,
     /// Kernels, and what sets it apart.
     pub about: &'static str,
-    build: fn(&Config) -> AnyElevator,
+    build: fn(&ElevatorConfig) -> AnyElevator,
 }
 
 /// All schedulers by name.
 static REGISTRY: &[PolicyInfo] = &[
     PolicyInfo {
+        name: "linux-0.01",
+        about: "0.01: sorted insertion behind the second request; may lock up when an interrupt meets the sorting",
+        build: |c| AnyElevator::Linux001(linux001::Linux001::new(c, false)),
+    },
+    PolicyInfo {
+        name: "linux-0.01-fixed",
+        about: "0.01 with the lock-up corrected",
+        build: |c| AnyElevator::Linux001(linux001::Linux001::new(c, true)),
+    },
+    PolicyInfo {
+        name: "linux-2.2.20",
+        about: "2.2.18 to 2.2.20: latency in events, requests out of patience are barriers",
+        build: |c| AnyElevator::Linux22(linux22::Linux22::new(c)),
+    },
+    PolicyInfo {
         name: "linus-2.4",
         about: "elevator_linus of 2.4.2 to 2.4.19: charged for what is looked at, latency in requests and sectors",
-        build: |c| AnyElevator::Linus(linus::Linus::new(&c.elevator)),
+        build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::A)),
+    },
+    PolicyInfo {
+        name: "linus-2.4.20",
+        about: "elevator_linus of 2.4.20: charged for what goes ahead",
+        build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::C)),
+    },
+    PolicyInfo {
+        name: "linus-2.4.21",
+        about: "elevator_linus of 2.4.21 to 2.4.31: a request out of patience may still grow at its end",
+        build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::D)),
     },
     PolicyInfo {
         name: "noop-2.4",
         about: "elevator_noop of 2.4: merges, appends otherwise",
-        build: |_| AnyElevator::Noop(noop::Noop::new()),
+        build: |c| AnyElevator::Noop(noop::Noop::new(c)),
+    },
+    PolicyInfo {
+        name: "read-latency",
+        about: "linus-2.4 with the read promotion of December 2001",
+        build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::ReadLatency)),
+    },
+    PolicyInfo {
+        name: "read-latency2",
+        about: "read-latency2 of 2.4.19-pre5: promotion, and merging beyond requests out of patience",
+        build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::ReadLatency2)),
+    },
+    PolicyInfo {
+        name: "read-latency2-rh",
+        about: "read-latency2 as in Red Hat's 2.4.18: merges cost nothing",
+        build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::ReadLatency2RedHat)),
+    },
+    PolicyInfo {
+        name: "read-latency2-2.4.32",
+        about: "read-latency2 on 2.4.32: no promotion past other reads",
+        build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::ReadLatency2On2432)),
+    },
+    PolicyInfo {
+        name: "mq-deadline",
+        about: "mq-deadline of 6.1: sector order in batches, bounded by deadlines, three priority classes",
+        build: |c| AnyElevator::MqDeadline(mq_deadline::MqDeadline::new(&c.deadline)),
     },
 ];
 
@@ -150,8 +237,8 @@ pub fn policies() -> &'static [PolicyInfo] {
 }
 
 /// Builds the elevator that the variant names.
-pub(crate) fn build(config: &Config) -> Result<AnyElevator, ConfigError> {
-    let name = config.elevator.policy.as_str();
+pub(crate) fn build(config: &ElevatorConfig) -> Result<AnyElevator, ConfigError> {
+    let name = config.policy.as_str();
     if let Some(info) = REGISTRY.iter().find(|p| p.name == name) {
         return Ok((info.build)(config));
     }

@@ -4,16 +4,18 @@ use super::super::list::List;
 use super::super::request::Requests;
 use super::super::{Bio, RqId};
 use super::{Context, Elevator, End, Spot, Verdict};
+use crate::config::ElevatorConfig;
 
 /// First come, first served, with merging.
 #[derive(Clone, Debug)]
 pub(crate) struct Noop {
     list: List,
+    refused_beside: bool,
 }
 
 impl Noop {
-    pub(crate) const fn new() -> Self {
-        Self { list: List::new() }
+    pub(crate) fn new(config: &ElevatorConfig) -> Self {
+        Self { list: List::new(), refused_beside: config.refused_beside }
     }
 }
 
@@ -67,7 +69,7 @@ impl Elevator for Noop {
 impl Noop {
     fn join(&mut self, rqs: &mut Requests, bio: &Bio, into: RqId, end: End, cx: &Context) -> Verdict {
         if rqs[into].segments >= cx.max_segments {
-            return Verdict::Insert(Spot::Tail);
+            return Verdict::Insert(Spot::refused(into, end, self.refused_beside));
         }
         match end {
             End::Back => rqs.attach_back(into, *bio),

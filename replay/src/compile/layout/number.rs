@@ -26,6 +26,9 @@ pub(super) fn number(
     for p in placed {
         let mut info = p.info;
         info.first_page = take(info.pages)?;
+        if info.kind == FileKind::Directory && info.exists {
+            info.initial_size = info.initial_size.max(u64::from(info.pages) * PAGE_BYTES);
+        }
         offsets.push(p.name_offset);
         files.push(info);
     }

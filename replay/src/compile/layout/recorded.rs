@@ -12,7 +12,7 @@ use crate::program::Extent;
 pub(super) struct RecordedFile {
     pub(super) dev: Option<i64>,
     pub(super) inode: Option<u64>,
-    /// (first byte, sector, bytes), as recorded.
+    /// (first byte, sector, bytes), ascending.
     pieces: Vec<(u64, u64, u64)>,
 }
 
@@ -20,15 +20,13 @@ pub(super) struct RecordedFile {
 pub(super) fn by_path(side: &SideTables) -> FxHashMap<&str, RecordedFile> {
     let mut table: FxHashMap<&str, RecordedFile> = FxHashMap::default();
     for f in &side.files {
-        let file = table.entry(f.path.as_str()).or_default();
+        let file: &mut RecordedFile = table.entry(f.path.as_str()).or_default();
         file.dev = f.dev.or(file.dev);
         file.inode = f.inode.and_then(|i| u64::try_from(i).ok()).or(file.inode);
         if let Some(piece) = piece(f.extent_offset_bytes, f.extent_sector_512, f.extent_len_bytes) {
-            file.pieces.push(piece);
+            let at = file.pieces.partition_point(|p| *p < piece);
+            file.pieces.insert(at, piece);
         }
-    }
-    for file in table.values_mut() {
-        file.pieces.sort_unstable();
     }
     table
 }

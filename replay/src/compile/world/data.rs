@@ -36,10 +36,10 @@ impl World<'_> {
             }
             "sync_file_range" | "sync_file_range2" => {
                 self.notes.count("sync_file_range, replayed as fsync if it waits and not at all otherwise");
-                if let Some(file) = self.file_of(r, r.fd, r.path).filter(|f| self.is_real(*f)) {
-                    if r.flags.is_some_and(|f| f.contains("WAIT_AFTER")) {
-                        self.emit(Op::Fsync { file });
-                    }
+                if let Some(file) = self.file_of(r, r.fd, r.path).filter(|f| self.is_real(*f))
+                    && r.flags.is_some_and(|f| f.contains("WAIT_AFTER"))
+                {
+                    self.emit(Op::Fsync { file });
                 }
             }
             "sync" => self.emit(Op::Sync),
@@ -193,10 +193,10 @@ impl World<'_> {
         };
         let Some(to) = to.and_then(|v| u64::try_from(v).ok()) else { return };
         self.survey.seeks(file);
-        if has(r, "SEEK_END") {
-            if let Some(size) = r.offset_bytes.and_then(|delta| to.checked_add_signed(-delta)) {
-                self.size_seen(file, size);
-            }
+        if has(r, "SEEK_END")
+            && let Some(size) = r.offset_bytes.and_then(|delta| to.checked_add_signed(-delta))
+        {
+            self.size_seen(file, size);
         }
         if to != offset {
             self.set_offset(desc, to);

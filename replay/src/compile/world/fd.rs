@@ -21,6 +21,8 @@ impl World<'_> {
             "close_range" => {
                 let first = args::nth(r.args, 0).and_then(args::leading_number).or(r.fd);
                 let last = args::nth(r.args, 1).and_then(args::leading_number).or(r.fd2);
+                // "To the last one" is printed as ~0U, which is -1 as a descriptor.
+                let last = last.filter(|l| *l >= 0);
                 if let Some(first) = first {
                     let table = self.table();
                     for fd in self.fds.range(table, first, last.unwrap_or(i64::MAX)) {
@@ -163,10 +165,10 @@ impl World<'_> {
         } else if has(r, "F_SETFD") {
             self.fds.set_cloexec(table, fd, has(r, "FD_CLOEXEC"));
         } else if has(r, "F_SETFL") {
-            if let Some(desc) = self.fds.desc(table, fd) {
-                if let Target::File { append, .. } = self.fds.target_mut(desc) {
-                    *append = has(r, "O_APPEND");
-                }
+            if let Some(desc) = self.fds.desc(table, fd)
+                && let Target::File { append, .. } = self.fds.target_mut(desc)
+            {
+                *append = has(r, "O_APPEND");
             }
         } else if has(r, "F_SETLKW") || has(r, "F_SETLKW64") || has(r, "F_OFD_SETLKW") {
             self.external(r);
@@ -217,10 +219,10 @@ impl World<'_> {
                 state.current == path || state.guessed || self.names.lookup(path) == Some(file)
             }
             Target::Stream { read, write } => {
-                if shown.starts_with("pipe:[") {
-                    if let Some(stream) = read.or(write) {
-                        self.fds.name_stream(shown, stream);
-                    }
+                if shown.starts_with("pipe:[")
+                    && let Some(stream) = read.or(write)
+                {
+                    self.fds.name_stream(shown, stream);
                 }
                 paths::is_special(shown)
             }
@@ -261,7 +263,7 @@ impl World<'_> {
     }
 }
 
-/// A word among a call's flags, or its arguments if flags are no column of it.
+/// A word among a call's flags or, for calls whose flags are not (all) a column, its arguments.
 pub(super) fn has(r: &SyscallRow<'_>, word: &str) -> bool {
-    args::has_word(r.flags, word) || (r.flags.is_none() && args::has_word(r.args, word))
+    args::has_word(r.flags, word) || args::has_word(r.args, word)
 }

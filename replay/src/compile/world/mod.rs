@@ -230,9 +230,16 @@ impl<'a> World<'a> {
 
     fn fault(&mut self, f: &FaultRow) {
         self.survey.faults = true;
-        self.begin(f.tid, f.time_ns, Some(0), f.line, false);
+        // A script's clock goes on by a step at a touch, which is no thinking; a recorded touch is a point in time.
+        let dur_ns = if self.generated() { None } else { Some(0) };
+        self.begin(f.tid, f.time_ns, dur_ns, f.line, false);
         self.touch_addresses(f);
         self.cpu_if_nothing();
+    }
+
+    /// The trace was made by a generator (known in the second pass).
+    fn generated(&self) -> bool {
+        self.side.machine.tracer_floor == Some(Nanos::ZERO) || self.out.as_ref().is_some_and(|o| o.known.generated)
     }
 
     /// Keep a call that acted on nothing as CPU time of zero. Returns whether it was so.
@@ -273,10 +280,9 @@ impl<'a> World<'a> {
             let side = if state.first_generation { self.recorded.get(state.path.as_str()).copied() } else { None };
             if let Some((size, directory)) = side {
                 state.directory |= directory;
+                // A row without a size tells where the file lies, perhaps only after the trace.
                 if let Some(bytes) = size {
                     *self.survey.size(id) = sizes::SizeEvidence::recorded(bytes);
-                } else {
-                    self.survey.size(id).found();
                 }
             } else if !state.first_generation && !state.guessed {
                 self.survey.size(id).absent();
@@ -327,10 +333,10 @@ impl<'a> World<'a> {
 
     /// Emit what the last close of a description does.
     fn closed(&mut self, target: Option<Target>) {
-        if let Some(Target::File { ofd, file, .. }) = target {
-            if self.is_real(file) {
-                self.emit(Op::Close { ofd });
-            }
+        if let Some(Target::File { ofd, file, .. }) = target
+            && self.is_real(file)
+        {
+            self.emit(Op::Close { ofd });
         }
     }
 

@@ -37,7 +37,7 @@ impl World<'_> {
             "link" | "linkat" => self.link(r),
             "mkdir" | "mkdirat" => self.create_node(r, r.path, r.fd, true),
             "symlink" => self.create_node(r, r.path2.or(r.path), None, false),
-            "symlinkat" => self.create_node(r, r.path2.or(r.path), r.fd, false),
+            "symlinkat" => self.create_node(r, r.path2.or(r.path), r.fd2.or(r.fd), false),
             "mknod" | "mknodat" if has(r, "S_IFREG") => self.create_node(r, r.path, r.fd, false),
             _ => return false,
         }
@@ -53,15 +53,16 @@ impl World<'_> {
             None => self.file_of(r, r.fd, r.path.filter(|p| !p.is_empty())),
         };
         let Some(file) = file else { return };
-        if args::has_word(r.args, "S_IFDIR") {
+        if has(r, "S_IFDIR") {
             self.names.get_mut(file).directory = true;
         }
-        let size = args::number(r.args, "st_size").or_else(|| args::number(r.args, "stx_size"));
+        // The strace parser has the size of a stat in the length column.
+        let size = args::number(r.args, "st_size").or_else(|| args::number(r.args, "stx_size")).or(r.len_bytes);
         if let Some(bytes) = size.and_then(|s| u64::try_from(s).ok()) {
             if by_name.is_none() {
                 self.survey.seeks(file);
             }
-            if !args::has_word(r.args, "S_IFLNK") {
+            if !has(r, "S_IFLNK") {
                 self.size_seen(file, bytes);
             }
         }

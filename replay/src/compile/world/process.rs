@@ -41,7 +41,7 @@ impl World<'_> {
             self.notes.count("tasks that ran before the call that made them was seen (they start by the clock)");
             return;
         }
-        let word = |w| has(r, w) || args::has_word(r.args, w);
+        let word = |w| has(r, w);
         let creator = self.tasks.get(self.task).clone();
         let vfork = r.call == "vfork" || word("CLONE_VFORK");
         let table =
@@ -57,7 +57,7 @@ impl World<'_> {
             cwd,
             ended: false,
             vforked: vfork,
-            spawned_ns: Some(r.time_ns),
+            spawned_ns: Some(r.time_ns.saturating_add(r.dur_ns.unwrap_or(0).max(0))),
         });
         let Some(out) = &self.out else { return };
         let Some(task) = out.known.ids[child] else {
@@ -103,12 +103,12 @@ impl World<'_> {
             self.end(t);
         }
         self.survey.released(self.task, r.time_ns);
-        if let Some(path) = r.path.filter(|p| !p.is_empty()).map(|p| self.locate(r, p, r.fd)) {
-            if self.names.is_modelled(&path) {
-                let file = self.intern(&path, true);
-                self.found(file);
-                self.emit(Op::Stat { file, negative: false });
-            }
+        if let Some(path) = r.path.filter(|p| !p.is_empty()).map(|p| self.locate(r, p, r.fd))
+            && self.names.is_modelled(&path)
+        {
+            let file = self.intern(&path, true);
+            self.found(file);
+            self.emit(Op::Stat { file, negative: false });
         }
         self.release_parent(self.task);
         let state = self.tasks.get(self.task).clone();

@@ -68,7 +68,7 @@ impl World<'_> {
             return self.notes.count("mappings whose address or length is missing (not replayed)");
         };
         let (mm, addr) = (self.tasks.get(self.task).mm, addr as u64);
-        let word = |w| has(r, w) || args::has_word(r.args, w);
+        let word = |w| has(r, w);
         let private = !(word("MAP_SHARED") || word("MAP_SHARED_VALIDATE"));
         let file = match r.fd.filter(|fd| *fd >= 0 && !word("MAP_ANONYMOUS")) {
             None => None,
@@ -107,7 +107,7 @@ impl World<'_> {
     }
 
     fn assumes_touches(&self) -> bool {
-        self.opts.assume_touches && self.out.as_ref().is_some_and(|o| !o.known.faults && !o.known.generated)
+        self.opts.assume_touches && !self.generated() && self.out.as_ref().is_some_and(|o| !o.known.faults)
     }
 
     /// Pages of a new mapping that a touch can reach: those of the file, if it is one.

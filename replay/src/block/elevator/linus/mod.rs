@@ -3,7 +3,10 @@
 //! One list, one-way sorting, and a patience per request that others use up. How it is used up changed: each scan is a
 //! file of its own. All share what follows a scan: the merge, the charge on those behind it, coalescing.
 
+mod promote;
 mod scan_a;
+mod scan_b;
+mod scan_cd;
 
 use super::super::list::List;
 use super::super::request::{NIL, Requests};
@@ -20,33 +23,95 @@ enum Found {
     Hint(RqId),
 }
 
+/// Which elevator_linus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Generation {
+    /// 2.4.2 to 2.4.19.
+    A,
+    /// 2.4.20.
+    C,
+    /// 2.4.21 to 2.4.31.
+    D,
+    /// A with promotion (A. Morton, 20 December 2001).
+    ReadLatency,
+    /// B with promotion (for 2.4.19-pre5).
+    ReadLatency2,
+    /// B with promotion, without charges for merges (2.4.18-14 of Red Hat).
+    ReadLatency2RedHat,
+    /// D with promotion, where no read was looked at on the way (2.4.32).
+    ReadLatency2On2432,
+}
+
 /// The elevator of one queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Linus {
     list: List,
+    generation: Generation,
     /// Patience of a new request, per direction.
     latency: [i32; 2],
     refused_beside: bool,
+    max_bomb_segments: u32,
+    seek_cost: i32,
 }
 
 impl Linus {
-    pub(crate) fn new(config: &ElevatorConfig) -> Self {
+    pub(crate) fn new(config: &ElevatorConfig, generation: Generation) -> Self {
         Self {
             list: List::new(),
+            generation,
             latency: [config.read_latency, config.write_latency].map(|l| i32::try_from(l).unwrap_or(i32::MAX)),
             refused_beside: config.refused_beside,
+            max_bomb_segments: config.max_bomb_segments,
+            seek_cost: i32::try_from(config.seek_cost).unwrap_or(i32::MAX),
         }
+    }
+
+    fn scan(&self, rqs: &mut Requests, bio: &Bio, cx: &Context) -> Found {
+        let list = &self.list;
+        let promote = |rqs: &Requests, found| promote::promote(list, rqs, bio, cx, found, self.max_bomb_segments);
+        match self.generation {
+            Generation::A => scan_a::scan(list, rqs, bio, cx),
+            Generation::ReadLatency => {
+                let found = scan_a::scan(list, rqs, bio, cx);
+                promote(rqs, found)
+            }
+            Generation::ReadLatency2 => {
+                let found = scan_b::scan(list, rqs, bio, cx, true);
+                promote(rqs, found)
+            }
+            Generation::ReadLatency2RedHat => {
+                let found = scan_b::scan(list, rqs, bio, cx, false);
+                promote(rqs, found)
+            }
+            Generation::C => {
+                let (found, _) = scan_cd::scan(list, rqs, bio, cx, false);
+                scan_cd::charge(list, rqs, found, self.seek_cost)
+            }
+            Generation::D => {
+                let (found, _) = scan_cd::scan(list, rqs, bio, cx, true);
+                scan_cd::charge(list, rqs, found, self.seek_cost)
+            }
+            Generation::ReadLatency2On2432 => {
+                let (found, read_passed) = scan_cd::scan(list, rqs, bio, cx, true);
+                let found = scan_cd::charge(list, rqs, found, self.seek_cost);
+                // Promotion comes after the charge: those whom the read overtakes do not pay for it.
+                if read_passed { found } else { promote(rqs, found) }
+            }
+        }
+    }
+
+    /// Every merge costs those behind it its sectors; later kernels charge in the scan instead.
+    fn charges_merges(&self) -> bool {
+        matches!(self.generation, Generation::A | Generation::ReadLatency | Generation::ReadLatency2)
     }
 
     fn merge(&mut self, rqs: &mut Requests, bio: &Bio, into: RqId, end: End, cx: &Context) -> Verdict {
         if rqs[into].segments >= cx.max_segments {
-            return Verdict::Insert(match end {
-                _ if !self.refused_beside => Spot::Tail,
-                End::Back => Spot::After(into),
-                End::Front => Spot::Before(into),
-            });
+            return Verdict::Insert(Spot::refused(into, end, self.refused_beside));
         }
-        self.list.charge_behind(rqs, into, i32::try_from(bio.nr).unwrap_or(i32::MAX));
+        if self.charges_merges() {
+            self.list.charge_behind(rqs, into, i32::try_from(bio.nr).unwrap_or(i32::MAX));
+        }
         match end {
             End::Back => rqs.attach_back(into, *bio),
             End::Front => rqs.attach_front(into, *bio),
@@ -71,7 +136,7 @@ impl Elevator for Linus {
         if self.list.is_empty() {
             return Verdict::Insert(Spot::Tail);
         }
-        match scan_a::scan(&self.list, rqs, bio, cx) {
+        match self.scan(rqs, bio, cx) {
             Found::Merge(into, end) => self.merge(rqs, bio, into, end, cx),
             Found::Hint(NIL) => Verdict::Insert(Spot::Tail),
             Found::Hint(at) => Verdict::Insert(Spot::After(at)),

@@ -1,0 +1,104 @@
+//! The request list of Linux 0.01 (`kernel/hd.c`), with its lock-up.
+//!
+//! No merging. A request is inserted in order of (drive, cylinder, head, sector), which is the order of (drive, sector),
+//! but never before the second one listed. A flag marks that a process is sorting; a completion that finds it set does
+//! not start the next command, and forgets to say that the controller is idle, so nobody ever starts it again.
+
+use super::super::list::List;
+use super::super::request::{NIL, Requests};
+use super::super::{Bio, RqId};
+use super::{Context, Elevator, Spot, Verdict};
+use crate::config::ElevatorConfig;
+
+/// The list of all drives (a drive is a `partition` here).
+#[derive(Clone, Debug)]
+pub(crate) struct Linux001 {
+    list: List,
+    /// The early return marks the controller idle, as the corrected kernel does.
+    fixed: bool,
+    /// A process is inserting.
+    sorting: bool,
+    /// An insertion was hit by the interrupt of the command in service, which is to be reported at its time.
+    interrupted: bool,
+    /// The controller is idle and nobody knows.
+    hung: bool,
+    /// Numbers of submissions that an interrupt hits.
+    hits: Vec<u64>,
+    submissions: u64,
+}
+
+impl Linux001 {
+    pub(crate) fn new(config: &ElevatorConfig, fixed: bool) -> Self {
+        Self {
+            list: List::new(),
+            fixed,
+            sorting: false,
+            interrupted: false,
+            hung: false,
+            hits: config.irq_during_sort.clone(),
+            submissions: 0,
+        }
+    }
+
+    /// Sets the flag as a process does that has a slot and begins to insert; the insertion clears it.
+    pub(crate) fn begin_sorting(&mut self) {
+        self.sorting = true;
+    }
+
+    /// No command will ever be started again.
+    pub(crate) fn hung(&self) -> bool {
+        self.hung
+    }
+}
+
+impl Elevator for Linux001 {
+    fn offer(&mut self, rqs: &mut Requests, _: &Bio, _: &Context) -> Verdict {
+        let hit = self.hits.contains(&self.submissions);
+        self.submissions += 1;
+        // The interrupt of the command in service arrives during this insertion: its completion will find the flag.
+        if hit && self.list.head != NIL && rqs[self.list.head].started {
+            self.interrupted = true;
+        }
+        Verdict::Insert(Spot::Tail)
+    }
+
+    fn insert(&mut self, rqs: &mut Requests, rq: RqId, _: Spot, _: &Context) -> bool {
+        let key = |at: RqId| (rqs[at].partition, rqs[at].sector);
+        let x = key(rq);
+        let place = match self.list.len() {
+            0 => NIL,
+            1 => self.list.head,
+            _ => {
+                let mut p = rqs[self.list.head].next;
+                loop {
+                    let n = rqs[p].next;
+                    if n == NIL || ((key(p) < x || key(p) >= key(n)) && x < key(n)) {
+                        break p;
+                    }
+                    p = n;
+                }
+            }
+        };
+        self.list.insert_after(rqs, place, rq);
+        self.sorting = false;
+        self.list.tail == rq
+    }
+
+    fn dispatch(&mut self, rqs: &mut Requests, cx: &Context) -> Option<RqId> {
+        if self.hung || self.sorting { None } else { self.list.serve(rqs, cx) }
+    }
+
+    fn complete(&mut self, rqs: &mut Requests, rq: RqId, cx: &Context) {
+        let met_sorting = std::mem::take(&mut self.interrupted) || self.sorting;
+        self.hung |= met_sorting && !self.fixed;
+        self.list.served(rqs, rq, cx);
+    }
+
+    fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    fn position(&self, rqs: &Requests, rq: RqId) -> Option<usize> {
+        self.list.position(rqs, rq)
+    }
+}
