@@ -24,8 +24,16 @@ pub(crate) struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done; 1 a bug; 2 usage; 3 input unreadable; 4 done, but input was skipped; 5 a proof did not hold;
-6 some cells failed; 7 output not writable; 130 interrupted (run the same command again to go on).";
+Exit codes:
+    0  done
+    1  a bug in this program
+    2  the command line, a variant or a setting is wrong
+    3  the input cannot be read or understood
+    4  done, but parts of the input were skipped
+    5  a proof did not hold
+    6  some cells failed, the others are whole
+    7  the output cannot be written: not ours, in use, no space
+  130  interrupted; the same command goes on from there";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProgressMode {

@@ -37,11 +37,6 @@ impl CliError {
         self
     }
 
-    /// A file of the user's that could not be read.
-    pub(crate) fn unreadable(path: &Path, e: &std::io::Error) -> Self {
-        Self::new(Exit::Input, format!("cannot read {}: {e}", path.display()))
-    }
-
     /// A file of ours that could not be written.
     pub(crate) fn unwritable(path: &Path, e: &std::io::Error) -> Self {
         Self::new(Exit::Output, format!("cannot write {}: {e}", path.display()))

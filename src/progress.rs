@@ -33,11 +33,17 @@ struct State {
 
 impl Watcher {
     pub(crate) fn new(plan: &Plan, mode: ProgressMode) -> Self {
-        let names: Vec<String> = plan
-            .cells()
-            .iter()
-            .map(|c| if plan.seeds.len() > 1 { format!("{} #{}", c.variant.name, c.seed) } else { c.variant.name.clone() })
-            .collect();
+        let names: Vec<String> =
+            plan.cells()
+                .iter()
+                .map(|c| {
+                    if plan.seeds.len() > 1 {
+                        format!("{} #{}", c.variant.name, c.seed)
+                    } else {
+                        c.variant.name.clone()
+                    }
+                })
+                .collect();
         let bars = match mode {
             ProgressMode::Auto => std::io::stderr().is_terminal(),
             ProgressMode::Bar => true,
@@ -45,9 +51,10 @@ impl Watcher {
         };
         let mode = if bars {
             let all = MultiProgress::new();
-            let total = all.add(ProgressBar::new(names.len() as u64).with_style(style(
-                "{bar:30.cyan/blue} {pos}/{len} cells, {elapsed_precise}",
-            )));
+            let total = all.add(
+                ProgressBar::new(names.len() as u64)
+                    .with_style(style("{bar:30.cyan/blue} {pos}/{len} cells, {elapsed_precise}")),
+            );
             Mode::Bars { all, total }
         } else if mode == ProgressMode::None {
             Mode::Silent

@@ -18,7 +18,7 @@ pub(crate) fn of_cell(cell: &CellData) -> Result<Vec<Finding>> {
         let unfinished = cell.foreground().filter(|t| t.end_ns.is_none()).count();
         findings.push(Finding::new(
             Level::Problem,
-            format!("{label}: the run ended before its tasks did ({unfinished} foreground tasks unfinished); its times are lower bounds and it is never marked best."),
+            format!("{label}: the run ended before its tasks did ({unfinished} of {} foreground tasks unfinished); its times are lower bounds and it is never marked best.", cell.foreground().count()),
         ));
     }
     let frame = cell.table("events", &["time_ns", "task", "kind", "text"])?;

@@ -6,6 +6,8 @@
 mod tables;
 
 use arrow::array::{ArrayRef, RecordBatch};
+use kreplay_traces::event::{EventSink, RejectRow};
+use kreplay_traces::store::{ClockKind, MachineInfo, SourceFacts, SourceKey, TraceWriter, WriterOptions};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use std::error::Error;
@@ -92,7 +94,7 @@ pub fn write_results(dir: &Path, spec: &Spec) -> Result<Written> {
         "schema": 1,
         "command": ["kreplay", "run", format!("samples/{}", spec.trace_name), "-v", "linux-2.4.16*", "-o", "out"],
         "cells": entries,
-        "recorded": {"trace": spec.trace_name, "kernel": "6.18.5", "ram_mib": 128},
+        "recorded": {(id): trace},
     });
     write(out.join("results/manifest.json"), serde_json::to_vec_pretty(&manifest)?)?;
     Ok(Written { out, cells, trace })
@@ -140,13 +142,20 @@ fn write_cell(path: &Path, spec: &Spec, variant: i64, seed: i64, trace: &Path) -
 }
 
 fn write_trace(dir: &Path, spec: &Spec) -> Result<()> {
-    for (table, parts) in [("vmstat", tables::recorded_vmstat(spec)), ("syscall", tables::recorded_calls(spec))] {
-        create_dir_all(dir.join(table))?;
-        for (i, part) in parts.into_iter().enumerate() {
-            write_table(&dir.join(table).join(format!("part-{i:05}.parquet")), part)?;
-        }
+    if let Some(parent) = dir.parent() {
+        create_dir_all(parent)?;
     }
-    write(dir.join("manifest.json"), b"{\"schema\": 1}\n")?;
+    let mut writer = TraceWriter::create(dir, WriterOptions::default())?;
+    let source = |path: &str, format: &str| SourceKey { path: path.into(), format: format.into(), options: Default::default() };
+    writer.begin_source(source("strace.log", "strace"), ClockKind::Trace)?;
+    tables::recorded_calls(spec, &mut writer);
+    writer.finish_source(SourceFacts { lines: 10, ..SourceFacts::default() })?;
+    writer.begin_source(source("vmstat.log", "vmstat"), ClockKind::Trace)?;
+    tables::recorded_vmstat(spec, &mut writer);
+    writer.reject(&RejectRow { line: 7, reason: "vmstat-not-a-number", text: "1 0 x", ..RejectRow::default() });
+    writer.finish_source(SourceFacts { lines: 40, ..SourceFacts::default() })?;
+    writer.set_machine(MachineInfo { ram_kib: Some(131_072), kernel: Some("6.18.5".into()), ..MachineInfo::default() });
+    writer.finish()?;
     Ok(())
 }
 

@@ -154,54 +154,6 @@ impl Frame {
         Ok(rows)
     }
 
-    /// Groups by a whole-number column: for each key (sorted) the largest value of `column`; rows without key or value are left out.
-    ///
-    /// # Errors
-    /// [`Error::Column`] if a column is missing or has another type.
-    pub(crate) fn max_by(&self, key: &str, column: &str) -> Result<Vec<(i64, i64)>> {
-        let grouped = guarded(&self.path, || {
-            self.data
-                .clone()
-                .lazy()
-                .group_by_stable([col(key)])
-                .agg([col(column).max()])
-                .collect()
-                .map_err(|e| self.bad(column, &e.to_string()))
-        })?;
-        let grouped = Frame { data: grouped, path: self.path.clone() };
-        let (keys, values) = (grouped.ints(key)?, grouped.ints(column)?);
-        let mut rows: Vec<(i64, i64)> = keys.into_iter().zip(values).filter_map(|(k, v)| Some((k?, v?))).collect();
-        rows.sort_unstable();
-        Ok(rows)
-    }
-
-    /// Adds the column `sum`: `a + b`, where a null in `b` counts as 0.
-    ///
-    /// # Errors
-    /// [`Error::Column`] if a column is missing or has another type.
-    pub(crate) fn with_sum(self, a: &str, b: &str, sum: &str) -> Result<Frame> {
-        let path = self.path.clone();
-        let data = guarded(&path, || {
-            self.data
-                .lazy()
-                .with_column((col(a) + col(b).fill_null(lit(0i64))).alias(sum))
-                .collect()
-                .map_err(|e| Error::Column { path: path.clone(), column: a.to_string(), why: e.to_string() })
-        })?;
-        Ok(Frame { data, path: path.clone() })
-    }
-
-    /// The rows of `self` and then those of `other`, which has the same columns.
-    ///
-    /// # Errors
-    /// [`Error::Column`] if the columns differ.
-    pub(crate) fn append(mut self, other: &Frame) -> Result<Frame> {
-        self.data
-            .vstack_mut(&other.data)
-            .map_err(|e| Error::Column { path: other.path.clone(), column: "(all)".to_string(), why: e.to_string() })?;
-        Ok(self)
-    }
-
     fn column(&self, name: &str) -> Result<&Column> {
         self.data.column(name).map_err(|e| self.bad(name, &e.to_string()))
     }

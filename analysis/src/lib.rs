@@ -70,7 +70,8 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
     }
     let rule = Rule { tie_pct: options.tie_pct };
     let several = by_trace.len() > 1;
-    let (mut traces, mut verdict, mut provenances) = (Vec::new(), lost_cells(&manifest), Vec::new());
+    let (mut traces, mut verdict) = (Vec::new(), Vec::new());
+    let (mut provenances, mut recordings) = (Vec::new(), Vec::new());
     for entries in by_trace.values() {
         let part = analyse_trace(&manifest, entries, options, rule)?;
         verdict.extend(part.verdict.into_iter().map(|mut f| {
@@ -81,12 +82,15 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
         }));
         traces.push(part.report);
         provenances.extend(part.provenance);
+        recordings.extend(part.recording);
     }
+    let after = usize::from(!several && !verdict.is_empty());
+    verdict.splice(after..after, lost_cells(&manifest));
     let seeds = by_trace.values().map(|cells| seeds_per_variant(cells)).min().unwrap_or(1);
     verdict.extend(unchecked(&provenances));
     verdict.push(Finding::new(Level::Note, rule.in_words(seeds)));
     provenances.extend(manifest.cells.iter().filter(|c| c.state != "done").map(cell::bare_provenance));
-    let load = verdict::names(traces.iter().map(|t| t.name.clone()));
+    let load = verdict::names(traces.iter().map(|t| matrix::shown(&t.name)));
     Ok(Report {
         schema: model::SCHEMA,
         kind: "kreplay-report".to_string(),
@@ -99,7 +103,7 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
             analysis_version: env!("CARGO_PKG_VERSION").to_string(),
             comparison_rule: rule.in_words(seeds),
             cells: provenances,
-            recordings: manifest.recordings,
+            recordings,
         },
     })
 }
@@ -109,6 +113,7 @@ struct TracePart {
     report: TraceReport,
     verdict: Vec<Finding>,
     provenance: Vec<CellProvenance>,
+    recording: Vec<(String, String)>,
 }
 
 fn analyse_trace(manifest: &Manifest, entries: &[&Entry], options: &Options, rule: Rule) -> Result<TracePart> {
@@ -124,7 +129,7 @@ fn analyse_trace(manifest: &Manifest, entries: &[&Entry], options: &Options, rul
         }
         if recorded.is_none() {
             let dir = options.trace_dir.clone().or_else(|| cell.trace_path.as_deref().map(|p| locate(manifest, p)));
-            let read = Recorded::open(dir.as_deref())?;
+            let read = Recorded::open(dir.as_deref());
             recorded_s = read.elapsed_s(cell.foreground().map(|t| t.tid));
             recorded = Some((read, dir.unwrap_or_default()));
         }
@@ -137,7 +142,7 @@ fn analyse_trace(manifest: &Manifest, entries: &[&Entry], options: &Options, rul
         provenance.push(origin);
     }
     let (recorded, dir) = recorded.unwrap_or_default();
-    findings.extend(recorded.notes.iter().map(|note| Finding::new(Level::Note, note.clone())));
+    findings.extend(recorded.findings.iter().cloned());
     findings.sort_by_key(|f| f.level);
     let values: Vec<Vec<Option<f64>>> =
         (0..heads.len()).map(|i| metrics.iter().flat_map(|m| m.values(i)).collect()).collect();
@@ -154,8 +159,11 @@ fn analyse_trace(manifest: &Manifest, entries: &[&Entry], options: &Options, rul
         label_of: &label_of,
         rule,
     };
-    let problems = findings.iter().filter(|f| f.level == Level::Problem).cloned();
-    let verdict = problems.chain(evidence.verdict()).collect();
+    // The answer first, then what stands against it; single events are under findings.
+    let mut verdict = evidence.verdict();
+    let problems = findings.iter().filter(|f| f.level == Level::Problem && f.time_s.is_none()).cloned();
+    let after = usize::from(!verdict.is_empty());
+    verdict.splice(after..after, problems);
     let id = entries[0].trace.clone();
     let report = TraceReport {
         name: cell::short_name(&dir).unwrap_or_else(|| id.clone()),
@@ -164,7 +172,7 @@ fn analyse_trace(manifest: &Manifest, entries: &[&Entry], options: &Options, rul
         sections,
         findings,
     };
-    Ok(TracePart { report, verdict, provenance })
+    Ok(TracePart { report, verdict, provenance, recording: recorded.provenance })
 }
 
 /// Where a trace directory is: as the replay knew it, or relative to the results.
@@ -196,7 +204,7 @@ fn lost_cells(manifest: &Manifest) -> Vec<Finding> {
     lost.map(|c| {
         let why = c.why.as_deref().map_or(String::new(), |w| format!(": {w}"));
         let level = if c.state == "failed" { Level::Problem } else { Level::Warning };
-        Finding::new(level, format!("{} with seed {} is not in this comparison, it {}{why}.", c.variant, c.seed, ended(&c.state)))
+        Finding::new(level, format!("{} with seed {} is not in this comparison, it {}{why}.", matrix::shown(&c.variant), c.seed, ended(&c.state)))
     })
     .collect()
 }
@@ -212,7 +220,7 @@ fn ended(state: &str) -> String {
 /// A warning about variants that were never checked against anything.
 fn unchecked(cells: &[CellProvenance]) -> Option<Finding> {
     let mut bare: Vec<String> =
-        cells.iter().filter(|c| c.checked_against.is_empty()).map(|c| c.variant.clone()).collect();
+        cells.iter().filter(|c| c.checked_against.is_empty()).map(|c| matrix::shown(&c.variant)).collect();
     bare.dedup();
     (!bare.is_empty()).then(|| {
         let text = format!("Not checked against any real kernel or recording: {}. Read their figures as what the model says.", verdict::names(bare.into_iter()));
@@ -223,8 +231,8 @@ fn unchecked(cells: &[CellProvenance]) -> Option<Finding> {
 fn question(load: &str, done: &[&Entry]) -> String {
     let mut variants: Vec<String> = Vec::new();
     for entry in done {
-        if !variants.contains(&entry.variant) {
-            variants.push(entry.variant.clone());
+        if !variants.contains(&matrix::shown(&entry.variant)) {
+            variants.push(matrix::shown(&entry.variant));
         }
     }
     let count = variants.len();

@@ -17,8 +17,6 @@ pub(crate) struct Manifest {
     pub command: Vec<String>,
     /// Every cell of the run, in the run's order.
     pub cells: Vec<Entry>,
-    /// What the run noted about the recordings.
-    pub recordings: Vec<(String, String)>,
 }
 
 /// One cell of the run.
@@ -58,7 +56,6 @@ impl Manifest {
         let cells = cells.iter().map(|c| Entry::read(&dir, &path, c)).collect::<Result<Vec<_>>>()?;
         Ok(Manifest {
             command: json::texts(&document, "command"),
-            recordings: json::flatten(document.get("recorded")),
             dir,
             cells,
         })

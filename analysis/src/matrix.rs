@@ -17,6 +17,8 @@ pub(crate) struct Matrix {
 pub(crate) struct MatrixRow {
     /// Its name.
     pub variant: String,
+    /// Its name for sentences: a long one loses its middle.
+    pub shown: String,
     /// Every seed ran to the end.
     pub finished: bool,
     /// For each column the values of the seeds that have one.
@@ -43,6 +45,7 @@ impl Matrix {
         for (cell, values) in cells.iter().zip(values) {
             let row = rows.entry(&cell.variant).or_insert_with(|| MatrixRow {
                 variant: cell.variant.clone(),
+                shown: shown(&cell.variant),
                 finished: true,
                 values: vec![Vec::new(); columns.len()],
             });
@@ -107,4 +110,18 @@ impl Matrix {
         table.mark_best(|r| self.rows[r].finished);
         table
     }
+}
+
+/// Longest name in a sentence, characters.
+const LONGEST_NAME: usize = 60;
+
+/// A name for sentences.
+pub(crate) fn shown(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= LONGEST_NAME {
+        return name.to_string();
+    }
+    let half = LONGEST_NAME / 2 - 1;
+    let (head, tail): (String, String) = (name.chars().take(half).collect(), name.chars().skip(count - half).collect());
+    format!("{head}…{tail}")
 }

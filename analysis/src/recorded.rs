@@ -1,29 +1,34 @@
 //! What the recording itself says: its vmstat log and when its processes ended.
 //!
-//! Read from the trace directory (`<dir>/<table>/part-*.parquet`). A directory that has moved or lacks a table is not an
-//! error: the report then says that there is nothing to compare with.
+//! Read from the trace directory. One that has moved, is damaged or lacks a table is no error: the report then says that
+//! there is nothing to compare with, and why.
 
 use crate::cell::seconds;
-use crate::error::{Error, Result};
-use crate::frame::Frame;
-use std::path::{Path, PathBuf};
+use crate::model::{Finding, Level};
+use indexmap::IndexMap;
+use kreplay_traces::error::Error as TraceError;
+use kreplay_traces::event::VmstatRow;
+use kreplay_traces::store::{Manifest, SourceInfo, TraceDir};
+use std::path::Path;
 
 /// The vmstat columns that are compared: name in the tables, title, what it means, and whether it is a rate.
 pub(crate) const COLUMNS: [StripColumn; 8] = [
-    StripColumn { column: "free_kib", title: "free", about: "memory not used at all", rate: false },
-    StripColumn { column: "cache_kib", title: "cache", about: "file pages in memory", rate: false },
-    StripColumn { column: "buff_kib", title: "buff", about: "buffers of block devices", rate: false },
-    StripColumn { column: "swpd_kib", title: "swpd", about: "swap space in use", rate: false },
-    StripColumn { column: "bi_kib_s", title: "bi", about: "read from disks", rate: true },
-    StripColumn { column: "bo_kib_s", title: "bo", about: "written to disks", rate: true },
-    StripColumn { column: "si_kib_s", title: "si", about: "swapped in", rate: true },
-    StripColumn { column: "so_kib_s", title: "so", about: "swapped out", rate: true },
+    StripColumn { column: "free_kib", of: |r| r.free_kib, title: "free", about: "memory not used at all", rate: false },
+    StripColumn { column: "cache_kib", of: |r| r.cache_kib, title: "cache", about: "file pages in memory", rate: false },
+    StripColumn { column: "buff_kib", of: |r| r.buff_kib, title: "buff", about: "buffers of block devices", rate: false },
+    StripColumn { column: "swpd_kib", of: |r| r.swpd_kib, title: "swpd", about: "swap space in use", rate: false },
+    StripColumn { column: "bi_kib_s", of: |r| r.bi_kib_s, title: "bi", about: "read from disks", rate: true },
+    StripColumn { column: "bo_kib_s", of: |r| r.bo_kib_s, title: "bo", about: "written to disks", rate: true },
+    StripColumn { column: "si_kib_s", of: |r| r.si_kib_s, title: "si", about: "swapped in", rate: true },
+    StripColumn { column: "so_kib_s", of: |r| r.so_kib_s, title: "so", about: "swapped out", rate: true },
 ];
 
 /// A vmstat column of [`COLUMNS`].
 pub(crate) struct StripColumn {
     /// Name in `samples` and in the trace's `vmstat` table.
     pub column: &'static str,
+    /// The value in a recorded row.
+    pub(crate) of: fn(&VmstatRow) -> Option<i64>,
     /// vmstat's own heading.
     pub title: &'static str,
     /// In a few words.
@@ -36,34 +41,30 @@ pub(crate) struct StripColumn {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
     /// Time of each vmstat row, seconds from the start of the trace, increasing.
-    pub time_s: Vec<f64>,
+    pub(crate) time_s: Vec<f64>,
     /// One series a column of [`COLUMNS`], as long as `time_s`.
-    pub vmstat: Vec<Vec<Option<f64>>>,
-    /// vmstat rows that could not be placed in time.
-    pub unplaced: usize,
+    pub(crate) vmstat: Vec<Vec<Option<f64>>>,
     /// End of the last call of each thread, by thread id, nanoseconds from the start of the trace.
-    pub ends_ns: Vec<(i64, i64)>,
-    /// Why something of this is missing, in words.
-    pub notes: Vec<String>,
+    ends_ns: Vec<(i64, i64)>,
+    /// Why something of this is missing, and what the trace's own manifest warns of.
+    pub(crate) findings: Vec<Finding>,
+    /// Sources, machine and clocks, as `key` and `value` lines.
+    pub(crate) provenance: Vec<(String, String)>,
 }
 
 impl Recorded {
     /// Reads what `dir` has.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`] or [`Error::Column`] if a table is there but cannot be read.
-    pub(crate) fn open(dir: Option<&Path>) -> Result<Recorded> {
+    pub(crate) fn open(dir: Option<&Path>) -> Recorded {
         let mut recorded = Recorded::default();
         let Some(dir) = dir.filter(|d| d.is_dir()) else {
-            recorded.notes.push(
-                "The trace directory is not where the replay found it, so nothing recorded is shown beside the simulation."
-                    .to_string(),
-            );
-            return Ok(recorded);
+            recorded.note("The trace directory is not where the replay found it, so nothing recorded is shown beside the simulation.");
+            return recorded;
         };
-        recorded.read_vmstat(dir)?;
-        recorded.read_ends(dir)?;
-        Ok(recorded)
+        if let Err(error) = recorded.read(dir) {
+            let text = format!("The recording could not be read, so it is not or not wholly shown beside the simulation: {error}");
+            recorded.findings.push(Finding::new(Level::Warning, text));
+        }
+        recorded
     }
 
     /// End of the recording for the threads in `tids`: when the last of their calls returned, seconds.
@@ -76,56 +77,90 @@ impl Recorded {
         self.ends_ns.binary_search_by_key(&tid, |(t, _)| *t).ok().map(|i| self.ends_ns[i].1)
     }
 
-    fn read_vmstat(&mut self, dir: &Path) -> Result<()> {
-        let mut wanted = vec!["time_ns", "since_boot"];
-        wanted.extend(COLUMNS.iter().map(|c| c.column));
-        let Some(frame) = read_parts(&dir.join("vmstat"), &wanted)? else {
-            self.notes.push("The recording has no vmstat log.".to_string());
-            return Ok(());
-        };
-        let (times, since_boot) = (frame.ints("time_ns")?, frame.bools("since_boot")?);
-        let columns = COLUMNS.iter().map(|c| frame.ints(c.column)).collect::<Result<Vec<_>>>()?;
-        // The first row of a run holds averages since boot, not a sample.
-        let mut order: Vec<(i64, usize)> =
-            times.iter().enumerate().filter(|(i, _)| !since_boot[*i]).filter_map(|(i, t)| Some(((*t)?, i))).collect();
-        self.unplaced = times.iter().zip(&since_boot).filter(|(t, boot)| t.is_none() && !**boot).count();
-        order.retain(|(t, _)| *t >= 0);
-        order.sort_unstable();
-        self.time_s = order.iter().map(|(t, _)| seconds(*t)).collect();
-        self.vmstat =
-            columns.iter().map(|values| order.iter().map(|(_, i)| values[*i].map(|v| v as f64)).collect()).collect();
-        if self.unplaced > 0 {
-            self.notes.push(format!("{} rows of the vmstat log carry no time and are left out.", self.unplaced));
+    fn note(&mut self, text: &str) {
+        self.findings.push(Finding::new(Level::Note, text));
+    }
+
+    fn read(&mut self, dir: &Path) -> Result<(), TraceError> {
+        let trace = TraceDir::open(dir)?;
+        self.read_manifest(trace.manifest());
+        self.read_vmstat(&trace)?;
+        self.read_ends(&trace)
+    }
+
+    fn read_vmstat(&mut self, trace: &TraceDir) -> Result<(), TraceError> {
+        let mut unplaced = 0;
+        let mut rows: Vec<(i64, [Option<i64>; COLUMNS.len()])> = Vec::new();
+        trace.vmstats()?.for_each(|row| {
+            // The first row of a run holds averages since boot, not a sample.
+            match row.time_ns.filter(|_| !row.since_boot) {
+                Some(time) if time >= 0 => rows.push((time, std::array::from_fn(|c| (COLUMNS[c].of)(&row)))),
+                None if !row.since_boot => unplaced += 1,
+                _ => {}
+            }
+        })?;
+        rows.sort_by_key(|(time, _)| *time);
+        self.time_s = rows.iter().map(|(time, _)| seconds(*time)).collect();
+        let column = |c: usize| rows.iter().map(|(_, values)| values[c].map(|v| v as f64)).collect();
+        self.vmstat = (0..COLUMNS.len()).map(column).collect();
+        if unplaced > 0 {
+            self.note(&format!("{unplaced} rows of the vmstat log carry no time and are left out."));
+        } else if rows.is_empty() {
+            self.note("The recording has no vmstat log.");
         }
         Ok(())
     }
 
-    fn read_ends(&mut self, dir: &Path) -> Result<()> {
-        match read_parts(&dir.join("syscall"), &["tid", "time_ns", "dur_ns"])? {
-            Some(frame) => self.ends_ns = frame.with_sum("time_ns", "dur_ns", "end_ns")?.max_by("tid", "end_ns")?,
-            None => self.notes.push("The recording has no system calls, so its duration is not known.".to_string()),
+    fn read_ends(&mut self, trace: &TraceDir) -> Result<(), TraceError> {
+        let mut ends: IndexMap<i64, i64> = IndexMap::new();
+        trace.syscalls()?.for_each(|row| {
+            let end = row.time_ns.saturating_add(row.dur_ns.unwrap_or(0));
+            let last = ends.entry(row.tid).or_insert(end);
+            *last = end.max(*last);
+        })?;
+        self.ends_ns = ends.into_iter().collect();
+        self.ends_ns.sort_unstable();
+        if self.ends_ns.is_empty() {
+            self.note("The recording has no system calls, so its duration is not known.");
         }
         Ok(())
+    }
+
+    fn read_manifest(&mut self, manifest: &Manifest) {
+        self.provenance.push(("trace".to_string(), manifest.trace_id.chars().take(16).collect()));
+        for source in &manifest.sources {
+            let rejected: u64 = source.rejects.values().sum();
+            let value = format!("{}, {} lines, {rejected} rejected", source.format, source.lines);
+            self.provenance.push((format!("source {}", source.path), value));
+            self.findings.extend(rejects(source));
+            self.findings.extend(source.notes.iter().map(|n| Finding::new(Level::Note, format!("{}: {n}", source.path))));
+        }
+        let machine = &manifest.machine;
+        let facts = [
+            ("recorded kernel", machine.kernel.clone()),
+            ("recorded memory", machine.ram_kib.map(|k| format!("{} MiB", k / 1024))),
+            ("recorded swap", machine.swap_kib.map(|k| format!("{} MiB", k / 1024))),
+            ("recorded processors", machine.cpus.map(|c| c.to_string())),
+        ];
+        self.provenance.extend(facts.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?))));
+        if manifest.clock.assumed {
+            self.note("The clocks of the recorded logs were laid together by assuming that their first events coincide: recorded series may be shifted against each other.");
+        }
+        self.findings.extend(manifest.warnings.iter().map(|w| Finding::new(Level::Warning, w.clone())));
     }
 }
 
-/// All parts of a table, or `None` if there are none.
-fn read_parts(folder: &Path, columns: &[&str]) -> Result<Option<Frame>> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(None) };
-    let mut parts: Vec<PathBuf> = entries
-        .filter_map(|e| Some(e.ok()?.path()))
-        .filter(|p| p.extension().is_some_and(|e| e == "parquet"))
-        .filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("part-")))
-        .collect();
-    parts.sort();
-    let mut all: Option<Frame> = None;
-    for part in parts {
-        let bytes = std::fs::read(&part).map_err(|source| Error::Io { path: part.clone(), source })?;
-        let frame = Frame::from_bytes(&part, bytes, columns)?;
-        all = Some(match all {
-            Some(before) => before.append(&frame)?,
-            None => frame,
-        });
-    }
-    Ok(all)
+/// A warning about lines of a log that were not understood.
+fn rejects(source: &SourceInfo) -> Option<Finding> {
+    let total: u64 = source.rejects.values().sum();
+    let reasons: Vec<String> = source.rejects.iter().map(|(reason, n)| format!("{reason}: {n}")).collect();
+    (total > 0).then(|| {
+        let text = format!(
+            "{}: {total} of {} lines were not understood and are missing from the replay ({}).",
+            source.path,
+            source.lines,
+            reasons.join(", ")
+        );
+        Finding::new(Level::Warning, text)
+    })
 }

@@ -68,7 +68,7 @@ impl Evidence<'_> {
     fn elapsed(&self, by_time: &[Standing<'_>]) -> Option<String> {
         let (best, worst) = (by_time.first()?, by_time.last()?);
         if by_time.len() == 1 {
-            return Some(format!("{} would have taken {:.2} s.", best.row.variant, best.value.median));
+            return Some(format!("{} would have taken {:.2} s.", best.row.shown, best.value.median));
         }
         let tied = self.tied(by_time);
         if tied == by_time.len() {
@@ -81,7 +81,7 @@ impl Evidence<'_> {
         }
         let slowest = format!(
             "the slowest is {} with {:.2} s",
-            worst.row.variant, worst.value.median
+            worst.row.shown, worst.value.median
         );
         if tied == 1 {
             let second = &by_time[1];
@@ -89,14 +89,14 @@ impl Evidence<'_> {
             let rest = if by_time.len() > 2 { format!("; {slowest}") } else { String::new() };
             Some(format!(
                 "{} finishes first, after {:.2} s: {margin} than {} ({:.2} s){rest}.",
-                best.row.variant, best.value.median, second.row.variant, second.value.median
+                best.row.shown, best.value.median, second.row.shown, second.value.median
             ))
         } else {
-            let first = names(by_time[..tied].iter().map(|s| format!("{} ({:.2} s)", s.row.variant, s.value.median)));
+            let first = names(by_time[..tied].iter().map(|s| format!("{} ({:.2} s)", s.row.shown, s.value.median)));
             Some(format!(
                 "{first} finish first and are not distinguishable from each other; {slowest}, {} than {}.",
                 earlier_or_later(worst.value.median, best.value.median),
-                best.row.variant
+                best.row.shown
             ))
         }
     }
@@ -106,9 +106,9 @@ impl Evidence<'_> {
         let reference = by_time.iter().find(|s| s.row.variant == name)?;
         let others = by_time.iter().filter(|s| s.row.variant != name).map(|s| {
             if self.rule.differ(s.value, reference.value) {
-                format!("{} finishes {}", s.row.variant, earlier_or_later(s.value.median, reference.value.median))
+                format!("{} finishes {}", s.row.shown, earlier_or_later(s.value.median, reference.value.median))
             } else {
-                format!("{} is not distinguishable", s.row.variant)
+                format!("{} is not distinguishable", s.row.shown)
             }
         });
         let others: Vec<String> = others.collect();
@@ -135,11 +135,11 @@ impl Evidence<'_> {
         }
         Some(format!(
             "What {} loses most on is \"{}\": {:.2} s of its tasks' time against {:.2} s under {}, {:.0} % of the difference between the two (a sum over tasks that ran side by side; it shows where time went, not by itself the cause).",
-            worst.row.variant,
+            worst.row.shown,
             bars.categories[largest].label,
             bad.values[largest],
             good.values[largest],
-            best.row.variant,
+            best.row.shown,
             gap(largest) / total * 100.0
         ))
     }
@@ -163,10 +163,10 @@ impl Evidence<'_> {
         }
         Some(format!(
             "{} treats the clients most evenly: the last finishes {:.2} times as late as the first{}; the least even is {} with {:.2}{}.",
-            best.row.variant,
+            best.row.shown,
             best.value.median,
             jain(best.row),
-            worst.row.variant,
+            worst.row.shown,
             worst.value.median,
             jain(worst.row)
         ))
@@ -180,7 +180,7 @@ impl Evidence<'_> {
         }
         Some(format!(
             "Slow {what} are shortest under {}: 99 % take at most {:.2} ms, against {:.2} ms under {}.",
-            best.row.variant, best.value.median, worst.value.median, worst.row.variant
+            best.row.shown, best.value.median, worst.value.median, worst.row.shown
         ))
     }
 
@@ -190,7 +190,7 @@ impl Evidence<'_> {
         let closest = by_time.iter().min_by(|a, b| gap(a).total_cmp(&gap(b)))?;
         Some(format!(
             "The recording itself took {recorded:.2} s; {} comes closest with {:.2} s ({}). Only the variant that stands for the recorded machine has to agree with it.",
-            closest.row.variant,
+            closest.row.shown,
             closest.value.median,
             earlier_or_later(closest.value.median, recorded)
         ))

@@ -58,14 +58,15 @@ fn the_report_survives_json() {
 }
 
 #[test]
-fn an_unfinished_run_is_never_best_and_is_named_first() {
+fn an_unfinished_run_is_never_best_and_is_named() {
     let spec = Spec { variants: vec!["a".into(), "b".into()], last_unfinished: true, ..Spec::default() };
     let (_dir, written) = fixture(&spec);
     let report = analyse(&written.out, &Options::default()).unwrap();
     let matrix = &report.traces[0].matrix;
     assert_eq!(matrix.rows[1].cells[0].value, Value::Text("b (unfinished)".to_string()));
     assert!(matrix.rows[1].cells.iter().all(|c| !c.best));
-    assert_eq!(report.verdict[0].level, Level::Problem);
+    assert!(report.verdict[0].text.starts_with("a would have taken 40.00 s"), "{}", report.verdict[0].text);
+    assert_eq!(report.verdict[1].level, Level::Problem);
     assert!(report.traces[0].findings.iter().any(|f| f.text.contains("Killed process 104") && f.time_s == Some(25.0)));
 }
 
@@ -96,7 +97,7 @@ fn a_reference_is_compared_with_in_words() {
 fn lost_cells_are_reported() {
     let (_dir, written) = fixture(&Spec { lost_cells: true, ..Spec::default() });
     let report = analyse(&written.out, &Options::default()).unwrap();
-    assert!(report.verdict[0].text.contains("linux-2.4.17 with seed 1 is not in this comparison, it failed"));
+    assert!(report.verdict[1].text.contains("linux-2.4.17 with seed 1 is not in this comparison, it failed"));
     assert_eq!(report.provenance.cells.len(), 5);
 }
 
@@ -106,9 +107,30 @@ fn a_trace_directory_that_moved_is_no_error() {
     std::fs::rename(&written.trace, dir.path().join("elsewhere")).unwrap();
     let report = analyse(&written.out, &Options::default()).unwrap();
     assert!(report.traces[0].findings.iter().any(|f| f.text.contains("trace directory is not where")));
+    assert!(report.traces[0].sections.iter().all(|s| s.id != "vmstat" || !format!("{s:?}").contains("Recorded")));
     let options = Options { trace_dir: Some(dir.path().join("elsewhere")), ..Options::default() };
     let report = analyse(&written.out, &options).unwrap();
     assert!(report.traces[0].findings.iter().all(|f| f.level != Level::Note), "{:?}", report.traces[0].findings);
+}
+
+#[test]
+fn a_damaged_trace_directory_is_a_warning() {
+    let (_dir, written) = fixture(&Spec::default());
+    let part = std::fs::read_dir(written.trace.join("vmstat")).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(part, b"no parquet").unwrap();
+    let report = analyse(&written.out, &Options::default()).unwrap();
+    let warned = report.traces[0].findings.iter().find(|f| f.text.contains("recording could not be read")).unwrap();
+    assert_eq!(warned.level, Level::Warning);
+}
+
+#[test]
+fn rejected_lines_and_the_machine_are_told() {
+    let (_dir, written) = fixture(&Spec::default());
+    let report = analyse(&written.out, &Options::default()).unwrap();
+    let text = "vmstat.log: 1 of 40 lines were not understood and are missing from the replay (vmstat-not-a-number: 1).";
+    assert!(report.traces[0].findings.iter().any(|f| f.text == text), "{:?}", report.traces[0].findings);
+    let recordings = &report.provenance.recordings;
+    assert!(recordings.contains(&("recorded memory".to_string(), "128 MiB".to_string())), "{recordings:?}");
 }
 
 #[test]

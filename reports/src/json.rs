@@ -17,7 +17,7 @@ impl Renderer for Json {
         "the whole report model, with a schema version"
     }
     fn render(&self, report: &Report, _options: &RenderOptions) -> Result<Vec<u8>> {
-        let mut text = escape::json(&serde_json::to_string_pretty(report)?);
+        let mut text = escape::json(&serde_json::to_string(report)?);
         text.push('\n');
         Ok(text.into_bytes())
     }

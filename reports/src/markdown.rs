@@ -1,6 +1,6 @@
 //! Markdown with GitHub's tables; everything but the drawings.
 
-use crate::number::content;
+use crate::number::{content, without_zeros};
 use crate::{RenderOptions, Renderer, Result, escape, provenance};
 use kreplay_analysis::model::{Block, Finding, Level, Report, Section, Table};
 
@@ -28,7 +28,7 @@ impl Renderer for Markdown {
                 out.push_str(&format!("## Trace {name} ({})\n\n", escape::markdown(&trace.id)));
             }
             out.push_str("## Comparison\n\n");
-            table(&mut out, &trace.matrix);
+            table(&mut out, &without_zeros(&trace.matrix));
             for part in &trace.sections {
                 section(&mut out, part);
             }

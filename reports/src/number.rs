@@ -1,6 +1,6 @@
 //! Numbers as text, the same in every format.
 
-use kreplay_analysis::model::{Cell, Column, Value};
+use kreplay_analysis::model::{Cell, Column, Table, Value};
 
 /// A number with `digits` digits after the point; never "-0.00".
 pub(crate) fn fixed(value: f64, digits: usize) -> String {
@@ -22,6 +22,26 @@ pub(crate) fn content(cell: &Cell, column: &Column) -> String {
             if low == high { v } else { format!("{v} [{low}-{high}]") }
         }
     }
+}
+
+/// The table without the columns in which there is nothing but zeros; the caption names them. The first column stays.
+pub(crate) fn without_zeros(table: &Table) -> Table {
+    let zero = |c: usize| {
+        c > 0 && table.rows.iter().all(|r| r.cells.get(c).is_none_or(|cell| cell.value == Value::Missing || cell.as_number() == Some(0.0)))
+    };
+    let dropped: Vec<bool> = (0..table.columns.len()).map(zero).collect();
+    let names: Vec<&str> = table.columns.iter().zip(&dropped).filter(|(_, d)| **d).map(|(c, _)| c.title.as_str()).collect();
+    let mut out = table.clone();
+    if names.is_empty() || table.rows.is_empty() {
+        return out;
+    }
+    out.caption.push_str(&format!(" Zero everywhere and left out: {}.", names.join(", ")));
+    let mut keep = dropped.iter().map(|d| !d).cycle();
+    out.columns.retain(|_| keep.next().unwrap_or(true));
+    for row in &mut out.rows {
+        row.cells.retain(|_| keep.next().unwrap_or(true));
+    }
+    out
 }
 
 /// A number for an axis: as few digits as tell it from `step` neighbours.
@@ -52,6 +72,19 @@ mod tests {
         assert_eq!(fixed(-0.01, 2), "-0.01");
         assert_eq!(tick(0.25, 0.05), "0.25");
         assert_eq!(tick(1500.0, 500.0), "1500");
+    }
+
+    #[test]
+    fn columns_of_zeros_are_named_and_left_out() {
+        let column = |id: &str| Column::number(id, id, kreplay_analysis::model::Unit::Count, 0);
+        let mut table = Table::new("t", "T.", vec![Column::text("v", "v"), column("a"), column("b"), column("c")]);
+        table.push(vec![Cell::text("x"), Cell::number(0.0), Cell::number(1.0), Cell::number(None)]);
+        table.push(vec![Cell::text("y"), Cell::number(0.0), Cell::number(0.0), Cell::number(0.0)]);
+        let shown = without_zeros(&table);
+        assert_eq!(shown.columns.iter().map(|c| c.id.as_str()).collect::<Vec<_>>(), ["v", "b"]);
+        assert_eq!(shown.rows[0].cells, [Cell::text("x"), Cell::number(1.0)]);
+        assert_eq!(shown.rows[1].cells, [Cell::text("y"), Cell::number(0.0)]);
+        assert_eq!(shown.caption, "T. Zero everywhere and left out: a, c.");
     }
 
     #[test]

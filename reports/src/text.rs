@@ -1,6 +1,6 @@
 //! Plain text for a terminal: fits the width, no colour needed, the best of a column marked by `*`.
 
-use crate::number::content;
+use crate::number::{content, without_zeros};
 use crate::{Detail, RenderOptions, Renderer, Result, escape, provenance};
 use comfy_table::{CellAlignment, ContentArrangement, Table as Grid};
 use kreplay_analysis::model::{Block, Finding, Level, Report, Section, Table, TraceReport};
@@ -45,7 +45,7 @@ impl Page {
             if report.traces.len() > 1 {
                 self.heading(&format!("Trace {} ({})", trace.name, trace.id), '=');
             }
-            self.table(&trace.matrix);
+            self.table(&without_zeros(&trace.matrix));
             if detail == Detail::Full {
                 self.details(trace);
             } else {

@@ -55,7 +55,7 @@ fn json() {
     // The model has its own snapshot; here the document: same content, schema first.
     let report = report(&Spec { variants: vec!["a".into()], seconds: 3, ..Spec::default() });
     let out = text(&report, "json", &RenderOptions::default());
-    assert!(out.starts_with("{\n  \"schema\": 1,\n  \"kind\": \"kreplay-report\","));
+    assert!(out.starts_with("{\"schema\":1,\"kind\":\"kreplay-report\","));
     let back: Report = serde_json::from_str(&out).unwrap();
     assert_eq!(back.verdict, report.verdict);
     assert_eq!(back.provenance, report.provenance);

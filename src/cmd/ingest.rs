@@ -32,7 +32,11 @@ pub(crate) fn summary(done: &Ingest) -> String {
     for source in &done.manifest.sources {
         let rows: u64 = source.events.values().sum();
         let rejected: u64 = source.rejects.values().sum();
-        let _ = writeln!(text, "{}: {}, {} lines, {rows} rows, {rejected} rejected", source.path, source.format, source.lines);
+        let _ = writeln!(
+            text,
+            "{}: {}, {} lines, {rows} rows, {rejected} rejected",
+            source.path, source.format, source.lines
+        );
         for (reason, count) in &source.rejects {
             let _ = writeln!(text, "  rejected {count}: {reason}");
         }

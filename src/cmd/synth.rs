@@ -14,7 +14,8 @@ pub(crate) fn run(cli: &Cli, args: &SynthArgs) -> Result<Exit> {
         return Ok(Exit::Ok);
     };
     let (load, params) = synth::find(name, &args.params).map_err(|e| {
-        let near = kreplay_replay::variant::nearest(name, LOADS.iter().map(|l| l.name).chain(PRESETS.iter().map(|p| p.name)));
+        let near =
+            kreplay_replay::variant::nearest(name, LOADS.iter().map(|l| l.name).chain(PRESETS.iter().map(|p| p.name)));
         let error = CliError::from(e);
         match near.filter(|n| n != name) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
@@ -29,7 +30,12 @@ pub(crate) fn run(cli: &Cli, args: &SynthArgs) -> Result<Exit> {
         }))?;
     } else {
         let rows: u64 = manifest.counts.values().sum();
-        stdout::print(&format!("{}: {rows} rows, trace {} in {}\n", load.name, &manifest.trace_id[..16], path.display()))?;
+        stdout::print(&format!(
+            "{}: {rows} rows, trace {} in {}\n",
+            load.name,
+            &manifest.trace_id[..16],
+            path.display()
+        ))?;
     }
     Ok(Exit::Ok)
 }

@@ -70,7 +70,8 @@ pub(crate) fn ingest(
         bar.set_position(p.bytes);
         bar.set_message(p.path.display().to_string());
     };
-    let report = parse::ingest(plan, &mut writer, &options, &mut Watch { stop: &signal::DRAIN, progress: &mut progress });
+    let report =
+        parse::ingest(plan, &mut writer, &options, &mut Watch { stop: &signal::DRAIN, progress: &mut progress });
     bar.finish_and_clear();
     let report = report.map_err(explain)?;
     let (path, manifest) = writer.finish()?;

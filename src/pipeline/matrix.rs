@@ -33,11 +33,8 @@ pub(crate) fn plan(args: &MatrixArgs) -> Result<impl FnOnce(Vec<TraceInput>) -> 
     for file in &args.variant_file {
         library.load(file)?;
     }
-    let patterns = if args.variants.is_empty() {
-        DEFAULT_VARIANTS.map(str::to_owned).to_vec()
-    } else {
-        args.variants.clone()
-    };
+    let patterns =
+        if args.variants.is_empty() { DEFAULT_VARIANTS.map(str::to_owned).to_vec() } else { args.variants.clone() };
     let variants = library.select(&patterns, &args.with, &args.sets)?;
     let pacing: Pacing = args.pacing.parse().map_err(|e: String| CliError::new(Exit::Usage, e))?;
     let seeds = (1..=args.seeds).collect();

@@ -10,11 +10,8 @@ use std::path::Path;
 
 /// Analyses an output folder.
 pub(crate) fn analyse(results: &Path, reference: Option<&str>, trace: Option<&Path>) -> Result<Report> {
-    let options = Options {
-        reference: reference.map(str::to_owned),
-        trace_dir: trace.map(Path::to_owned),
-        ..Options::default()
-    };
+    let options =
+        Options { reference: reference.map(str::to_owned), trace_dir: trace.map(Path::to_owned), ..Options::default() };
     kreplay_analysis::analyse(results, &options).map_err(|e| {
         let exit = if matches!(e, AnalysisError::NoReference { .. }) { Exit::Usage } else { Exit::Input };
         CliError::new(exit, e.to_string()).help(e.hint())

@@ -9,11 +9,11 @@ pub struct Provenance {
     pub command: Vec<String>,
     /// Version of the code that made this report.
     pub analysis_version: String,
-    /// How many values are trusted to differ: the sentence about seeds and ties.
+    /// When two figures count as different, in words.
     pub comparison_rule: String,
     /// One entry a cell, failed and skipped ones included.
     pub cells: Vec<CellProvenance>,
-    /// What the replay recorded about each trace directory, as `key` and `value` lines.
+    /// Sources, machine and clocks of each recording, as `key` and `value` lines.
     pub recordings: Vec<(String, String)>,
 }
 

@@ -3,7 +3,10 @@
 use crate::number::content;
 use crate::svg::{self, Drawing};
 use crate::{Result, escape};
-use kreplay_analysis::model::{Block, Finding, Strips, Table};
+use kreplay_analysis::model::{Block, Finding, Level, Strips, Table};
+
+/// Longest text that is kept on one line, characters.
+const SHORT: usize = 32;
 
 /// A block of a section.
 pub(super) fn block(out: &mut String, block: &Block) -> Result<()> {
@@ -70,9 +73,9 @@ pub(super) fn table(out: &mut String, table: &Table) {
         for (i, (cell, column)) in row.cells.iter().zip(&table.columns).enumerate() {
             let text = escape::html(&content(cell, column));
             match (i, cell.best) {
-                (0, _) => out.push_str(&format!("<th scope=\"row\"{}>{text}</th>", if same { " class=\"same\"" } else { "" })),
+                (0, _) => out.push_str(&format!("<th scope=\"row\"{}>{text}</th>", class(&text, same))),
                 (_, true) => out.push_str(&format!("<td class=\"n best\">{text}<span class=\"star\">*</span></td>")),
-                _ if column.is_text() => out.push_str(&format!("<td>{text}</td>")),
+                _ if column.is_text() => out.push_str(&format!("<td{}>{text}</td>", class(&text, false))),
                 _ => out.push_str(&format!("<td class=\"n\">{text}</td>")),
             }
         }
@@ -82,13 +85,27 @@ pub(super) fn table(out: &mut String, table: &Table) {
     out.push_str("</tbody>\n</table>\n</div>\n");
 }
 
+/// Class of a text cell: a short text stays on one line, a repeated one is dimmed.
+fn class(text: &str, same: bool) -> &'static str {
+    match (text.chars().count() <= SHORT, same) {
+        (true, true) => " class=\"nb same\"",
+        (true, false) => " class=\"nb\"",
+        (false, true) => " class=\"same\"",
+        (false, false) => "",
+    }
+}
+
 /// A list of findings; the level is a word as well as a colour.
 pub(super) fn findings(out: &mut String, findings: &[Finding]) {
     out.push_str("<ul class=\"findings\">\n");
     for finding in findings {
         let word = finding.level.word();
         let when = finding.time_s.map_or(String::new(), |t| format!("<span class=\"when\">at {t:.2} s</span> "));
-        out.push_str(&format!("<li class=\"{word}\"><span class=\"level\">{word}</span> <span>{when}{}</span></li>\n", escape::html_full(&finding.text)));
+        // An answer needs no label: it is what the list is for.
+        let label = if finding.level == Level::Answer { String::new() } else { format!("<span class=\"level\">{word}</span> ") };
+        // A number and its unit stay on one line.
+        let text = escape::html_full(&finding.text).replace(" %", "\u{a0}%").replace(" ms", "\u{a0}ms");
+        out.push_str(&format!("<li class=\"{word}\">{label}{when}{text}</li>\n"));
     }
     out.push_str("</ul>\n");
 }

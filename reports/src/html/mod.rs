@@ -3,6 +3,7 @@
 mod blocks;
 mod style;
 
+use crate::number::without_zeros;
 use crate::{RenderOptions, Renderer, Result, escape, provenance};
 use blocks::{block, findings, table};
 use kreplay_analysis::model::{Block, CellProvenance, Report, Section, TraceReport};
@@ -77,7 +78,7 @@ impl Page {
             self.out.push_str(&format!("<h2 class=\"trace\" id=\"t-{id}\">Trace {}</h2>\n", escape::html(&trace.name)));
         }
         self.out.push_str(&format!("<section id=\"{id}-matrix\">\n<h2>Comparison</h2>\n"));
-        table(&mut self.out, &trace.matrix);
+        table(&mut self.out, &without_zeros(&trace.matrix));
         self.out.push_str("</section>\n");
         for part in &trace.sections {
             self.section(&id, part)?;
