@@ -84,7 +84,14 @@ fn named(path: &Path, forced: Option<&'static dyn Format>, options: &Options) ->
             .map_err(|why| IngestError::Undetected { path: path.to_path_buf(), why })?,
     };
     let open = (path.as_os_str() == "-").then_some((head, input));
-    Ok(Planned { path: path.to_path_buf(), format, parse: parse_options(path, options, None), bytes, recording: None, open })
+    Ok(Planned {
+        path: path.to_path_buf(),
+        format,
+        parse: parse_options(path, options, None),
+        bytes,
+        recording: None,
+        open,
+    })
 }
 
 fn directory(

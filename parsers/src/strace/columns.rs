@@ -244,7 +244,10 @@ mod tests {
     fn fields_outside_of_strings_only() {
         assert_eq!(field(b"{a=\"st_size=9\", st_size=3}", b"st_size=").and_then(leading_int), Some(3));
         assert_eq!(field(b"{xst_size=9}", b"st_size="), None);
-        assert_eq!(field_sum(b"[{iov_base=\"iov_len=7\", iov_len=5}, {iov_base=\"\"..., iov_len=6}]", b"iov_len="), Some(11));
+        assert_eq!(
+            field_sum(b"[{iov_base=\"iov_len=7\", iov_len=5}, {iov_base=\"\"..., iov_len=6}]", b"iov_len="),
+            Some(11)
+        );
         assert_eq!(field_sum(b"[{iov_base=\"\", iov_len=5}, ...]", b"iov_len="), None);
         assert_eq!(field_sum(b"0x7ffe", b"iov_len="), None);
     }

@@ -220,7 +220,10 @@ fn halves_are_joined_by_thread() {
         2 10.300000000 <... wait4 resumed> [{WIFEXITED(s)}], 0, NULL) = 9\n";
     let (rows, diag) = parse(&text.replace(" 10.", " 1700000010."));
     let (read, wait) = (&rows.syscalls[0], &rows.syscalls[1]);
-    assert_eq!((read.ret, read.dur_ns, read.line, read.time_ns), (Some(50), Some(150_000_000), 1, 1_700_000_010_000_000_000));
+    assert_eq!(
+        (read.ret, read.dur_ns, read.line, read.time_ns),
+        (Some(50), Some(150_000_000), 1, 1_700_000_010_000_000_000)
+    );
     assert_eq!((read.path.as_deref(), read.len_bytes), (Some("/f"), Some(100)));
     assert_eq!((wait.ret, wait.dur_ns, wait.line), (Some(9), Some(200_000_000), 2));
     assert_eq!(wait.args.as_deref(), Some("-1,   [{WIFEXITED(s)}], 0, NULL"));
@@ -242,8 +245,12 @@ fn calls_that_never_end_are_kept() {
         3 read(0, <unfinished ...>\n3 write(1, \"\", 0) = 0\n";
     let (rows, diag) = parse(text);
     let calls: Vec<_> = rows.syscalls.iter().map(|c| (c.call.as_str(), c.tid, c.unfinished, c.ret)).collect();
-    let expected =
-        [("pause", 2, true, None), ("read", 3, true, None), ("write", 3, false, Some(0)), ("epoll_wait", 1, true, None)];
+    let expected = [
+        ("pause", 2, true, None),
+        ("read", 3, true, None),
+        ("write", 3, false, Some(0)),
+        ("epoll_wait", 1, true, None),
+    ];
     assert_eq!(calls, expected);
     assert_eq!((diag.events(), diag.note_count("exit"), diag.noted()), (4, 1, 1));
 }
@@ -318,7 +325,10 @@ fn a_misleading_structure_falls_back_to_the_last_equals() {
 fn clocks() {
     let times = |text: &str| parse(text).0.syscalls.iter().map(|c| c.time_ns).collect::<Vec<_>>();
     assert_eq!(times("23:59:59 sync() = 0\n00:00:01 sync() = 0\n"), [86_399_000_000_000, 86_401_000_000_000]);
-    assert_eq!(times("     0.000000 sync() = 0\n     1.500000 sync() = 0\n     0.25 sync() = 0\n"), [0, 1_500_000_000, 1_750_000_000]);
+    assert_eq!(
+        times("     0.000000 sync() = 0\n     1.500000 sync() = 0\n     0.25 sync() = 0\n"),
+        [0, 1_500_000_000, 1_750_000_000]
+    );
     assert_eq!(times("sync() = 0\nsync() = 0\n"), [0, 0]);
     let (_, diag) = parse("sync() = 0\n");
     assert_eq!((diag.options()["clock"].as_str(), diag.warnings()[0].code), ("none", "no-clock"));

@@ -138,8 +138,7 @@ impl VmstatLines {
             self.rows_in_run = 0;
         }
         let Some(header) = &self.header else { return };
-        let mut row =
-            VmstatRow { run: self.run, since_boot: self.rows_in_run == 0, line, ..VmstatRow::default() };
+        let mut row = VmstatRow { run: self.run, since_boot: self.rows_in_run == 0, line, ..VmstatRow::default() };
         for (column, value) in header.columns.iter().zip(numbers.values).filter(|(_, value)| *value >= 0) {
             let value = if column.is_memory() { self.kib(value) } else { value };
             column.set(&mut row, value);
