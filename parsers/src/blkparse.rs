@@ -190,7 +190,7 @@ impl Tail {
         let Some(mut first) = f.next() else { return Ok(()) };
         // Patched tools (the 2019-2020 trace extension) put an I/O priority here: `N`, or `BEST 4 0`.
         if first.iter().all(u8::is_ascii_uppercase) {
-            let words = if first.len() == 1 { 0 } else { 2 };
+            let words = usize::from(first.len() > 1);
             first = f.nth(words).ok_or(0usize)?;
             self.remark = true;
         }

@@ -81,6 +81,6 @@ mod tests {
         let b = &rows.blocks[0];
         assert_eq!((b.dev, b.rwbs.as_str(), b.sector_512, b.len_bytes), (1063, "W", Some(12_910_952), Some(4096)));
         assert_eq!(b.time_ns, 1_538_323_200_000_000_000);
-        assert_eq!(rows.rejects.iter().map(|r| r.column).collect::<Vec<_>>(), [Some(23), Some(1)]);
+        assert_eq!(rows.rejects.iter().map(|r| r.column).collect::<Vec<_>>(), [Some(16), Some(1)]);
     }
 }

@@ -129,7 +129,7 @@ impl Columns {
             }
             Role::Path => complete(&mut self.path, &mut self.dir, &mut self.scratch, arg),
             Role::Path2 => complete(&mut self.path2, &mut self.dir, &mut self.scratch, arg),
-            Role::Len => self.len = c_int(word(arg)),
+            Role::Len => self.len = c_int(word(arg)).or_else(|| length_before_output(arg)),
             Role::Off => self.offset = c_int(word(arg)),
             Role::OffAt => self.offset = arg.strip_prefix(b"[").and_then(leading_int),
             Role::Addr => self.addr = if arg == b"NULL" { Some(0) } else { c_int(word(arg)) },
@@ -196,6 +196,11 @@ fn word(arg: &[u8]) -> &[u8] {
         Some(at) if arg[at..].starts_with(b"/*") => arg[..at].trim_ascii_end(),
         _ => arg,
     }
+}
+
+/// The digits at the beginning of an argument that program output was printed into (`33done`).
+fn length_before_output(arg: &[u8]) -> Option<i64> {
+    c_int(&arg[..arg.iter().take_while(|b| b.is_ascii_digit()).count()])
 }
 
 /// The integer at the beginning of a text.

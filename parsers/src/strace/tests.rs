@@ -356,3 +356,35 @@ fn processes_have_parents_and_names() {
     assert_eq!(rows.processes, expected);
     assert_eq!(rows.syscalls[1].flags.as_deref(), Some("CLONE_CHILD_SETTID|SIGCHLD"));
 }
+
+#[test]
+fn program_output_inside_of_a_call_is_cut_out() {
+    let text = "write(2, \"sdd: Done\"..., 33sdd: Done with input.\n) = 33\nclose(3) = 0\n";
+    let (rows, diag) = parse(text);
+    let calls: Vec<_> = rows.syscalls.iter().map(|c| (c.call.as_str(), c.ret, c.len_bytes, c.line)).collect();
+    assert_eq!(calls, [("write", Some(33), Some(33), 1), ("close", Some(0), None, 3)]);
+    assert_eq!((diag.note_count("program-output"), diag.rejected()), (1, 0));
+
+    let text =
+        "waitpid(-1, Setting up (1) ...\nmore\n[{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0) = 9979\nclose(3) = 0\n";
+    let (rows, diag) = parse(text);
+    assert_eq!((rows.syscalls[0].ret, diag.note_count("program-output"), diag.rejected()), (Some(9979), 2, 0));
+
+    let (rows, diag) = parse("read(3, \"abc\nclose(3) = 0\n");
+    assert_eq!((rows.syscalls.len(), diag.rejected()), (1, 1));
+}
+
+#[test]
+fn summaries_are_no_calls() {
+    let text = "close(3) = 0\n% time     seconds  usecs/call     calls    errors syscall\n\
+        ------ ----------- ----------- --------- --------- ----------------\n\
+        \x20 0.00    0.000000           0         1         1 access\n100.00    0.000000                     3         1 total\n";
+    let (rows, diag) = parse(text);
+    assert_eq!((rows.syscalls.len(), diag.note_count("summary"), diag.rejected()), (1, 4, 0));
+}
+
+#[test]
+fn quoted_logs_and_raw_names() {
+    let (rows, _) = parse("> _llseek(4, 0, [0], SEEK_SET)            = 0\n4167<\\x73\\x68> sync() = 0\n");
+    assert_eq!((rows.syscalls.len(), &rows.processes[1]), (2, &(4167, None, some("sh"))));
+}

@@ -170,3 +170,30 @@ fn reset_counters_begin_a_run() {
     assert_eq!(runs, [(0, true, Some(0)), (0, false, Some(0)), (1, true, None), (1, false, Some(0))]);
     assert_eq!(diag.warnings()[0].code, "vmstat-negative");
 }
+
+#[test]
+fn command_lines_say_what_the_rows_do_not() {
+    let row = " 0 0 0 1024 2 3 0 0 0 0 0 0 0 0 99 1 0\n";
+    let (rows, diag) = parse(&format!("# vmstat -y -S M 5\n{NEW}{row}{row}"));
+    let got: Vec<_> = rows.vmstats.iter().map(|r| (r.time_ns, r.since_boot, r.free_kib)).collect();
+    assert_eq!(got, [(Some(0), false, Some(1 << 20)), (Some(5_000_000_000), false, Some(1 << 20))]);
+    assert_eq!((diag.note_count("command"), diag.rejected()), (1, 0));
+}
+
+#[test]
+fn prefixes_of_tools_are_dropped() {
+    let text: String = NEW.lines().enumerate().map(|(i, l)| format!("#  {} {l}\n", i + 1)).collect();
+    let (rows, diag) = parse(&format!("{text}#  3  0 0 0 1 2 3 0 0 0 0 0 0 0 0 99 1 0\n"));
+    assert_eq!((rows.vmstats.len(), diag.rejected()), (1, 0));
+    let header = NEW.lines().nth(1).unwrap();
+    let text = format!(
+        "stress-ng: info:  [30142] vmstat: {header}\nstress-ng: info:  [30142] vmstat: 1 0 0 1 2 3 0 0 0 0 0 0 0 0 99 1 0\n"
+    );
+    assert_eq!(parse(&text).0.vmstats.len(), 1);
+}
+
+#[test]
+fn an_error_instead_of_rows_is_a_warning() {
+    let (rows, diag) = parse(&format!("{NEW}vmstat: Bad pgpgin in /proc/vmstat:\n"));
+    assert_eq!((rows.vmstats.len(), diag.warnings()[0].code), (0, "vmstat-error"));
+}
