@@ -61,8 +61,14 @@ struct BlkparseLines {
     small_times: bool,
     wrapped: bool,
     cgroups: bool,
-    remark: bool,
     last_ns: Option<i64>,
+    tail: Tail,
+}
+
+/// Reader of what follows the RWBS letters; the blk tracer prints the same.
+#[derive(Default)]
+pub(crate) struct Tail {
+    remark: bool,
     comm: String,
     text: String,
 }
@@ -119,10 +125,12 @@ impl BlkparseLines {
         self.small_times = secs < 1 << 30;
         Some(plain)
     }
+}
 
-    /// Fill the row from what follows the RWBS letters; gives the byte index (in the line) of the first surprise.
+impl Tail {
+    /// Fill the row from what follows the RWBS letters; gives the byte index (in the fields' text) of the first surprise.
     #[inline]
-    fn tail<'s>(&'s mut self, row: &mut BlockRow<'s>, f: &mut Fields<'_>) -> Result<(), usize> {
+    pub(crate) fn read<'s>(&'s mut self, row: &mut BlockRow<'s>, f: &mut Fields<'_>) -> Result<(), usize> {
         let at = f.position();
         let tail = f.rest();
         self.comm.clear();
@@ -179,7 +187,13 @@ impl BlkparseLines {
             numbers_end = open;
         }
         let mut f = Fields::new(&numbers[..numbers_end]);
-        let Some(first) = f.next() else { return Ok(()) };
+        let Some(mut first) = f.next() else { return Ok(()) };
+        // Patched tools (the 2019-2020 trace extension) put an I/O priority here: `N`, or `BEST 4 0`.
+        if first.iter().all(u8::is_ascii_uppercase) {
+            let words = usize::from(first.len() > 1);
+            first = f.nth(words).ok_or(0usize)?;
+            self.remark = true;
+        }
         let first = dec_i64(first).ok_or(0usize)?;
         let at = f.position();
         match f.next() {
@@ -199,7 +213,9 @@ impl BlkparseLines {
         let at = f.position();
         if f.next().is_some() { Err(at) } else { Ok(()) }
     }
+}
 
+impl BlkparseLines {
     fn event<'a>(
         &mut self,
         f: &mut Fields<'a>,
@@ -219,7 +235,7 @@ impl BlkparseLines {
             line,
             ..BlockRow::default()
         };
-        self.tail(&mut row, f).map_err(|at| (&BAD_TAIL, at))?;
+        self.tail.read(&mut row, f).map_err(|at| (&BAD_TAIL, at))?;
         out.block(&row);
         Ok(front.time_ns)
     }
@@ -231,8 +247,10 @@ impl BlkparseLines {
                 "an event is earlier than the first one and its time had wrapped; it was put back".into()
             });
         }
-        if std::mem::take(&mut self.remark) {
-            diag.warn("annotated", Some(line), || "a remark after an event was dropped".into());
+        if std::mem::take(&mut self.tail.remark) {
+            diag.warn("annotated", Some(line), || {
+                "remarks, or columns of a patched blkparse, were dropped from events".into()
+            });
         }
         if let Some(last) = self.last_ns.filter(|last| *last > time_ns) {
             let step = last - time_ns;
@@ -270,7 +288,11 @@ impl LineParser for BlkparseLines {
         let bytes = unquote(line.bytes);
         let cut = line.bytes.len() - bytes.len();
         let mut f = Fields::new(bytes);
-        let Some(first) = f.next() else { return Outcome::Note("blank") };
+        let Some(mut first) = f.next() else { return Outcome::Note("blank") };
+        if first[0] == b'[' && first.ends_with(b"]") {
+            // A label that somebody put before the line.
+            first = f.next().unwrap_or(first);
+        }
         if !(first[0].is_ascii_digit() && memchr::memchr(b',', first).is_some()) {
             return self.other(bytes.trim_ascii());
         }
@@ -446,10 +468,7 @@ mod tests {
                 },
             ),
             ("D   R 4 [dmraid]", Block { len_bytes: Some(4), comm: Some("dmraid".into()), ..base("D", "R") }),
-            (
-                "C   R (12 00 ..) [0]",
-                Block { text: Some("12 00 ..".into()), ..done("C", "R", None, None, 0) },
-            ),
+            ("C   R (12 00 ..) [0]", Block { text: Some("12 00 ..".into()), ..done("C", "R", None, None, 0) }),
             (
                 "X   W 335872 / 336896 [kworker/u8:0]",
                 Block {
@@ -491,7 +510,6 @@ mod tests {
             ("8,0 1 1 0.1 5 Q R 1 + 8", "blkparse-bad-tail", 24),
             ("8,0 1 1 0.1 5 Q R 1 + 8 [a", "blkparse-bad-tail", 27),
             ("8,0 1 1 0.1 5 C R 1 + 8 [a]", "blkparse-bad-tail", 26),
-            ("8,0 1 1 0.1 5 I WZS NONE 0 0 + 8 [a]", "blkparse-bad-tail", 21),
             ("8,0 1 1 0.1 5 I W 1 - 8 [a]", "blkparse-bad-tail", 21),
             ("8,0 1 1 0.1 5 A W 1 + 8 <- 8,0 4", "blkparse-bad-tail", 28),
             ("8,0 1 1 0.1 5 U N [a] x", "blkparse-bad-tail", 22),
@@ -529,8 +547,11 @@ mod tests {
 
     #[test]
     fn quotes_and_remarks_are_dropped() {
-        let (rows, diag) = parse(">> 8,0 1 1 0.1 5 P N [a]\n8,0 1 1 0.1 5 C R 1 + 8 [0] <-- here\n");
-        assert_eq!(rows.blocks.len(), 2);
+        let text = ">> 8,0 1 1 0.1 5 P N [a]\n8,0 1 1 0.1 5 C R 1 + 8 [0] <-- here\n[b] 8,0 1 1 0.1 5 Q FN [x]\t>> none\n\
+            8,0 1 1 0.1 5 I WZS BEST 4 0 + 8 [a]\n8,0 1 1 0.1 5 Q ZAS N 64 + 8 [a]\n";
+        let (rows, diag) = parse(text);
+        assert_eq!(rows.blocks.len(), 5, "{:?}", diag.rejects());
+        assert_eq!((rows.blocks[3].sector_512, rows.blocks[4].sector_512), (Some(0), Some(64)));
         assert_eq!(diag.warnings()[0].code, "annotated");
     }
 }

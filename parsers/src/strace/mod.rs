@@ -18,6 +18,7 @@ use kreplay_traces::event::{EventSink, SyscallRow};
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
 use crate::lines::{Line, LineParser, Lines};
+use crate::num::unquote;
 use calls::ResultRole;
 use clock::Clock;
 use columns::Columns;
@@ -74,6 +75,26 @@ struct StraceLines {
     columns: Columns,
     default_tid: i64,
     joined: Vec<u8>,
+    /// A call without an end: output of the traced program may have been printed into it.
+    cut: Option<Cut>,
+    /// Inside of a `-c`/`-C` table.
+    summary: bool,
+}
+
+/// Lines that a cut call may span: program output is mostly one.
+const CUT_LINES: usize = 16;
+
+/// A held line and what followed it.
+struct Cut {
+    text: Vec<u8>,
+    number: i64,
+    offset: i64,
+    paren: usize,
+    body: usize,
+    start: Start,
+    reason: &'static Reason,
+    at: usize,
+    more: Vec<Vec<u8>>,
 }
 
 /// Where and when a call began.
@@ -92,6 +113,8 @@ impl StraceLines {
             columns: Columns::default(),
             default_tid: options.tid.unwrap_or(0),
             joined: Vec::new(),
+            cut: None,
+            summary: false,
         }
     }
 
@@ -259,16 +282,31 @@ impl StraceLines {
 
 impl LineParser for StraceLines {
     fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
-        let bytes = line.bytes;
+        let bytes = unquote(line.bytes);
+        let shift = line.bytes.len() - bytes.len();
+        if self.cut.is_some() {
+            if let Some(outcome) = self.mend(bytes, out, diag) {
+                return outcome;
+            }
+            self.give_up(out, diag);
+        }
         let p = prefix(bytes);
         let body = &bytes[p.body..];
-        let Some(&first) = body.first() else { return Outcome::Note("blank") };
-        if let Some(kind) = remark(bytes, body) {
+        let Some(&first) = body.first() else {
+            self.summary = false;
+            return Outcome::Note("blank");
+        };
+        if let Some(kind) = remark(line.bytes, body) {
             return Outcome::Note(kind);
+        }
+        if first == b'%' || self.summary || body.starts_with(b"time ") {
+            if let Some(outcome) = self.table(bytes.trim_ascii()) {
+                return outcome;
+            }
         }
         match first {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'?' => {
-                let Some(paren) = call_paren(body) else { return Outcome::Reject(&NOT_A_CALL, Some(p.body)) };
+                let Some(paren) = call_paren(body) else { return Outcome::Reject(&NOT_A_CALL, Some(shift + p.body)) };
                 let start = self.start(&p, line, diag);
                 self.abandon(start.tid, out);
                 if let Some(end) = unfinished_end(body) {
@@ -277,12 +315,25 @@ impl LineParser for StraceLines {
                 }
                 match self.call(body, paren, start, None, out) {
                     Ok(()) => Outcome::Event,
-                    Err((reason, at)) => Outcome::Reject(reason, Some(p.body + at)),
+                    Err((reason, at)) => {
+                        self.cut = Some(Cut {
+                            text: body.to_vec(),
+                            number: line.number,
+                            offset: line.offset,
+                            paren,
+                            body: shift + p.body,
+                            start,
+                            reason,
+                            at,
+                            more: Vec::new(),
+                        });
+                        Outcome::Later
+                    }
                 }
             }
             b'<' => {
                 let start = self.start(&p, line, diag);
-                self.resumed(body, start, line, p.body, out, diag)
+                self.resumed(body, start, line, shift + p.body, out, diag)
             }
             b'-' if body.starts_with(b"--- ") => {
                 self.start(&p, line, diag);
@@ -293,11 +344,12 @@ impl LineParser for StraceLines {
                 self.abandon(start.tid, out);
                 Outcome::Note("exit")
             }
-            _ => Outcome::Reject(&NOT_A_CALL, Some(p.body)),
+            _ => Outcome::Reject(&NOT_A_CALL, Some(shift + p.body)),
         }
     }
 
     fn end(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        self.give_up(out, diag);
         for tid in self.tasks.open_tids() {
             self.abandon(tid, out);
         }
@@ -307,6 +359,76 @@ impl LineParser for StraceLines {
 }
 
 impl StraceLines {
+    /// Try this line as the rest of a held call. A terminal shows `write(1, "done\n", 5done` and then `) = 5`.
+    fn mend(&mut self, line: &[u8], out: &mut dyn EventSink, diag: &mut Diagnostics) -> Option<Outcome> {
+        let cut = self.cut.as_mut()?;
+        let p = prefix(line);
+        let own = call_paren(&line[p.body..]).is_some() || line[p.body..].starts_with(b"<... ");
+        // A line that is a call by itself is none of the program's output; neither is one with a prefix.
+        if own || (p.stamp.is_some() && cut.text.first() != line.first()) || cut.more.len() == CUT_LINES {
+            return None;
+        }
+        let end = last_end(line).filter(|end| result::result(&line[end + 1..]).is_ok());
+        let Some(end) = end else {
+            cut.more.push(line.to_vec());
+            return Some(Outcome::Later);
+        };
+        let cut = self.cut.take()?;
+        let mut joined = cut.text.clone();
+        for piece in &cut.more {
+            joined.push(b'\n');
+            joined.extend_from_slice(piece);
+        }
+        joined.push(b'\n');
+        joined.extend_from_slice(&line[..end]);
+        joined.extend_from_slice(&line[end..]);
+        let done = self.call(&joined, cut.paren, cut.start, None, out);
+        let outcome = match done {
+            Ok(()) => Outcome::Event,
+            Err(_) => Outcome::Reject(cut.reason, Some(cut.body + cut.at)),
+        };
+        diag.settle(outcome, &Line { bytes: &cut.text, number: cut.number, offset: cut.offset }, out);
+        let mut offset = cut.offset;
+        for (i, piece) in cut.more.iter().enumerate() {
+            offset += piece.len() as i64;
+            let line = Line { bytes: piece, number: cut.number + 1 + i as i64, offset };
+            diag.settle(Outcome::Note("program-output"), &line, out);
+        }
+        diag.warn("program-output", Some(cut.number), || {
+            "output of the traced program was printed into a call; the call was put together again".into()
+        });
+        Some(Outcome::Note("program-output"))
+    }
+
+    /// A held call has no end: it is a reject, and so is what followed it.
+    fn give_up(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        let Some(cut) = self.cut.take() else { return };
+        let line = Line { bytes: &cut.text, number: cut.number, offset: cut.offset };
+        diag.settle(Outcome::Reject(cut.reason, Some(cut.body + cut.at)), &line, out);
+        let mut offset = cut.offset + cut.text.len() as i64;
+        for (i, piece) in cut.more.iter().enumerate() {
+            let line = Line { bytes: piece, number: cut.number + 1 + i as i64, offset };
+            let outcome = match piece.trim_ascii() {
+                b"" => Outcome::Note("blank"),
+                text => remark(piece, text).map_or(Outcome::Reject(&NOT_A_CALL, None), Outcome::Note),
+            };
+            diag.settle(outcome, &line, out);
+            offset += piece.len() as i64 + 1;
+        }
+    }
+
+    /// Lines of a summary table (`-c`, `-C`): header, rule, rows, total.
+    fn table(&mut self, line: &[u8]) -> Option<Outcome> {
+        let is_header = memchr::memmem::find(line, b"usecs/call").is_some();
+        if is_header {
+            self.summary = true;
+            return Some(Outcome::Note("summary"));
+        }
+        let in_table = self.summary && line.iter().all(|b| b.is_ascii_alphanumeric() || b" .-_%".contains(b));
+        self.summary &= in_table;
+        in_table.then_some(Outcome::Note("summary"))
+    }
+
     #[inline]
     fn start(&mut self, p: &Prefix<'_>, line: &Line<'_>, diag: &mut Diagnostics) -> Start {
         let tid = p.tid.unwrap_or(self.default_tid);
@@ -351,7 +473,10 @@ impl EventSink for Orphan<'_> {
 
 /// Lines that strace itself says and that are no call.
 fn remark(line: &[u8], body: &[u8]) -> Option<&'static str> {
-    let word = line.trim_ascii_start();
+    let word = line.trim_ascii();
+    if word.starts_with(b"> ") && word.ends_with(b"]") && memchr::memmem::find(word, b" [0x").is_some() {
+        return Some("stack");
+    }
     match body[0] {
         b's' if word.starts_with(b"strace: ") => Some("strace-message"),
         b'P' if body.starts_with(b"Process ") => {
@@ -359,9 +484,6 @@ fn remark(line: &[u8], body: &[u8]) -> Option<&'static str> {
             said.iter().any(|s| memchr::memmem::find(body, s).is_some()).then_some("strace-message")
         }
         b'[' if body.starts_with(b"[ Process PID=") => Some("strace-message"),
-        b'>' if body.starts_with(b"> ") && body.ends_with(b"]") && memchr::memmem::find(body, b"[0x").is_some() => {
-            Some("stack")
-        }
         _ => None,
     }
 }

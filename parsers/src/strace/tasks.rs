@@ -4,6 +4,8 @@ use hashbrown::HashMap;
 use kreplay_traces::event::{EventSink, ProcessRow};
 use rustc_hash::FxBuildHasher;
 
+use super::text::push_unescaped;
+
 /// A call that was begun and not yet resumed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
@@ -28,7 +30,9 @@ pub(super) struct Task {
 impl Task {
     pub(super) fn rename(&mut self, comm: &[u8]) {
         if self.comm.as_ref().is_none_or(|c| c.as_bytes() != comm) {
-            self.comm = Some(String::from_utf8_lossy(comm).into_owned());
+            let mut text = String::new();
+            push_unescaped(&mut text, &mut Vec::new(), comm);
+            self.comm = Some(text);
         }
     }
 }
