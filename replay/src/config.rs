@@ -317,6 +317,16 @@ pub enum DeviceConfig {
         /// All devices of the machine share one channel: only one of them works at a time.
         shared_channel: bool,
     },
+    /// A disk with zones, seek curve, rotation, head switches and a read-ahead cache, from the built-in parameter sets.
+    #[serde(rename_all = "kebab-case")]
+    Disk {
+        /// Name of the parameter set (`atlas10k`, `ide_7200_33mb`, ...).
+        preset: String,
+        /// Requests the device takes at a time; it serves them in order.
+        queue_depth: u32,
+        /// All devices of the machine share one channel: only one of them works at a time.
+        shared_channel: bool,
+    },
     /// Flash: parallel units behind a controller and a link, writes acknowledged from a buffer.
     #[serde(rename_all = "kebab-case")]
     Ssd {
