@@ -59,7 +59,7 @@ impl Disk {
     }
 
     /// Serves a read from the cache, waiting for reading ahead to come by where it is close; when its data are there.
-    fn from_cache(&mut self, now: f64, t: Transfer) -> Option<f64> {
+    fn read_cached(&mut self, now: f64, t: Transfer) -> Option<f64> {
         let end = t.sector + u64::from(t.nr);
         let hit = self.segments.iter().position(|s| {
             let have = self.cached_until(s, now);
@@ -128,7 +128,7 @@ impl Device for Disk {
         let start = begin.get() as f64 + overhead;
         let bus = f64::from(t.nr) * SECTOR_BYTES as f64 / p.bus_mb_s * 1e3;
         let end = t.sector + u64::from(t.nr);
-        let cached = if t.dir == Dir::Read { self.from_cache(start, t) } else { None };
+        let cached = if t.dir == Dir::Read { self.read_cached(start, t) } else { None };
         let done = if let Some(ready) = cached {
             ready.max(start + bus)
         } else {
