@@ -112,7 +112,7 @@ impl Run {
             if b.sector != at || b.dir != rec.dir {
                 return Err(format!("{b:?} does not continue its request at {at}"));
             }
-            at = at + Sectors(u64::from(b.nr));
+            at += Sectors(u64::from(b.nr));
             sectors += b.nr;
             *self.done.entry(b.tag).or_default() += 1;
         }

@@ -1,5 +1,7 @@
 //! Devices: how long a request takes.
 
+mod disk;
+mod geometry;
 mod null;
 mod rotating;
 mod ssd;
@@ -41,6 +43,7 @@ pub(crate) enum AnyDevice {
     Rotating(rotating::Rotating),
     Null(null::Null),
     Ssd(ssd::Ssd),
+    Disk(Box<disk::Disk>),
 }
 
 impl Device for AnyDevice {
@@ -50,6 +53,7 @@ impl Device for AnyDevice {
             Self::Rotating(d) => d.serve(now, t),
             Self::Null(d) => d.serve(now, t),
             Self::Ssd(d) => d.serve(now, t),
+            Self::Disk(d) => d.serve(now, t),
         }
     }
 }
@@ -67,6 +71,9 @@ pub(crate) struct Attached {
 /// Builds the device of a variant.
 pub(crate) fn build(config: &DeviceConfig) -> Result<Attached, ConfigError> {
     let (device, queue_depth, shared_channel) = match *config {
+        DeviceConfig::Disk { ref preset, queue_depth, shared_channel } => {
+            (AnyDevice::Disk(Box::new(disk::Disk::new(preset)?)), queue_depth, shared_channel)
+        }
         DeviceConfig::Rotating { queue_depth, shared_channel, .. } => {
             (AnyDevice::Rotating(rotating::Rotating::new(config)?), queue_depth, shared_channel)
         }

@@ -18,7 +18,7 @@ mod sorted;
 
 use kreplay_traces::units::Nanos;
 
-use super::error::ConfigError;
+use super::error::{ConfigError, suggest};
 use super::list::List;
 use super::request::{NIL, Requests};
 use super::{Bio, IoClass, RqId};
@@ -273,16 +273,8 @@ pub(crate) fn build(config: &ElevatorConfig) -> Result<AnyElevator, ConfigError>
     if let Some(info) = REGISTRY.iter().find(|p| p.name == name) {
         return Ok((info.build)(config));
     }
-    let near = REGISTRY
-        .iter()
-        .map(|p| (strsim::jaro_winkler(p.name, name), p.name))
-        .filter(|(score, _)| *score > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    Err(ConfigError::UnknownElevator {
-        name: name.to_owned(),
-        hint: near.map_or_else(String::new, |(_, n)| format!(" (did you mean \"{n}\"?)")),
-        known: REGISTRY.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
-    })
+    let (hint, known) = suggest(name, REGISTRY.iter().map(|p| p.name));
+    Err(ConfigError::UnknownElevator { name: name.to_owned(), hint, known })
 }
 
 /// What every elevator does that keeps one list in service order (all of 0.01 to 2.4).
