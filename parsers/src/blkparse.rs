@@ -63,6 +63,15 @@ struct BlkparseLines {
     cgroups: bool,
     last_ns: Option<i64>,
     tail: Tail,
+    /// An event line that ended too early: a mailer may have wrapped it.
+    held: Option<Held>,
+}
+
+struct Held {
+    bytes: Vec<u8>,
+    number: i64,
+    offset: i64,
+    at: usize,
 }
 
 /// Reader of what follows the RWBS letters; the blk tracer prints the same.
@@ -163,7 +172,13 @@ impl Tail {
             "C" if after.starts_with(b"<") && after.ends_with(b">") => {
                 row.from_sector_512 = Some(dec_i64(&after[1..after.len() - 1]).ok_or(at + close + 1)?);
             }
-            _ if after.starts_with(b"<-") || after.starts_with(b">>") || after.starts_with(b"#") => self.remark = true,
+            _ if after.starts_with(b"<-")
+                || after.starts_with(b">>")
+                || after.starts_with(b"#")
+                || after.starts_with(b"...") =>
+            {
+                self.remark = true
+            }
             _ => return Err(at + close + 1),
         }
         self.numbers(row, numbers).map_err(|i| at + i)?;
@@ -259,6 +274,37 @@ impl BlkparseLines {
         self.last_ns = Some(time_ns);
     }
 
+    /// Try this line as the rest of a held one (`=` at the end of the first is a mailer's soft break).
+    fn join(&mut self, line: &[u8], out: &mut dyn EventSink, diag: &mut Diagnostics) -> Option<Outcome> {
+        let mut f = Fields::new(line);
+        if first_field(&mut f).is_none_or(begins_event) {
+            return None;
+        }
+        let held = self.held.take()?;
+        let mut joined = held.bytes.strip_suffix(b"=").unwrap_or(&held.bytes).to_vec();
+        joined.push(b' ');
+        joined.extend_from_slice(line);
+        let mut f = Fields::new(&joined);
+        let first = first_field(&mut f)?;
+        let done = self.event(&mut f, first, held.number, out);
+        let Ok(time_ns) = done else {
+            self.held = Some(held);
+            return None;
+        };
+        self.check(time_ns, held.number, diag);
+        diag.settle(Outcome::Event, &Line { bytes: &held.bytes, number: held.number, offset: held.offset }, out);
+        diag.warn("wrapped-lines", Some(held.number), || "events that were wrapped over two lines were joined".into());
+        Some(Outcome::Note("continuation"))
+    }
+
+    /// A held line stays alone.
+    fn release(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        if let Some(held) = self.held.take() {
+            let line = Line { bytes: &held.bytes, number: held.number, offset: held.offset };
+            diag.settle(Outcome::Reject(&BAD_TAIL, Some(held.at)), &line, out);
+        }
+    }
+
     /// A line that does not begin like an event.
     fn other(&mut self, line: &[u8]) -> Outcome {
         if (line.starts_with(b"CPU") || line.starts_with(b"Total")) && line.ends_with(b":") {
@@ -272,7 +318,7 @@ impl BlkparseLines {
         if self.trailer && is_summary(line) {
             return Outcome::Note("trailer");
         }
-        let said = [&b"Input file "[..], b"Thread ", b"^C", b"=== "];
+        let said = [&b"Input file "[..], b"Thread ", b"^C", b"=== ", b"Bad fs action", b"discarded traces"];
         if said.iter().any(|s| line.starts_with(s)) {
             return Outcome::Note("tool-message");
         }
@@ -287,13 +333,15 @@ impl LineParser for BlkparseLines {
     fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
         let bytes = unquote(line.bytes);
         let cut = line.bytes.len() - bytes.len();
-        let mut f = Fields::new(bytes);
-        let Some(mut first) = f.next() else { return Outcome::Note("blank") };
-        if first[0] == b'[' && first.ends_with(b"]") {
-            // A label that somebody put before the line.
-            first = f.next().unwrap_or(first);
+        if self.held.is_some() {
+            if let Some(outcome) = self.join(bytes, out, diag) {
+                return outcome;
+            }
+            self.release(out, diag);
         }
-        if !(first[0].is_ascii_digit() && memchr::memchr(b',', first).is_some()) {
+        let mut f = Fields::new(bytes);
+        let Some(first) = first_field(&mut f) else { return Outcome::Note("blank") };
+        if !begins_event(first) {
             return self.other(bytes.trim_ascii());
         }
         match self.event(&mut f, first, line.number, out) {
@@ -301,16 +349,35 @@ impl LineParser for BlkparseLines {
                 self.check(time_ns, line.number, diag);
                 Outcome::Event
             }
+            Err((reason, at)) if reason.code == BAD_TAIL.code && memchr::memchr(b']', bytes).is_none() => {
+                let bytes = bytes.trim_ascii_end().to_vec();
+                self.held = Some(Held { bytes, number: line.number, offset: line.offset, at: cut + at });
+                Outcome::Later
+            }
             Err((reason, at)) => Outcome::Reject(reason, Some(cut + at)),
         }
     }
 
-    fn end(&mut self, _: &mut dyn EventSink, diag: &mut Diagnostics) {
+    fn end(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        self.release(out, diag);
         diag.option("clock", "trace");
         if self.cgroups {
             diag.option("cgroup-column", "present");
         }
     }
+}
+
+/// The first field, after a label (`[a]`) that somebody put before the line.
+#[inline]
+fn first_field<'a>(f: &mut Fields<'a>) -> Option<&'a [u8]> {
+    let first = f.next()?;
+    if first[0] == b'[' && first.ends_with(b"]") { f.next().or(Some(first)) } else { Some(first) }
+}
+
+/// `8,0`.
+#[inline]
+fn begins_event(first: &[u8]) -> bool {
+    first[0].is_ascii_digit() && memchr::memchr(b',', first).is_some()
 }
 
 /// `sector + n <- (maj,min) sector`.
@@ -543,6 +610,16 @@ mod tests {
         assert_eq!(rows.blocks[1].time_ns, -101_031);
         let codes: Vec<_> = diag.warnings().iter().map(|w| w.code).collect();
         assert_eq!(codes, ["time-wrapped", "time-backwards"]);
+    }
+
+    #[test]
+    fn wrapped_events_are_joined() {
+        let text = "8,0 1 1 0.1 5 D W 64 + 8 \n[kworker/18:1H]\n>> 8,0 1 2 0.2 5 A W 64 + 8 <- (9,127) =\n274432\n\
+            8,0 1 3 0.3 5 D W 64 + 8\n8,0 1 4 0.4 5 P N [a]\n8,0 1 5 0.5 5 D W 64 + 8\n";
+        let (rows, diag) = parse(text);
+        let got: Vec<_> = rows.blocks.iter().map(|b| (b.action.as_str(), b.line, b.from_sector_512)).collect();
+        assert_eq!(got, [("D", 1, None), ("A", 3, Some(274_432)), ("P", 6, None)]);
+        assert_eq!((diag.note_count("continuation"), diag.rejected()), (2, 2));
     }
 
     #[test]

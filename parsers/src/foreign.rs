@@ -75,7 +75,7 @@ foreign! {
         |t| t.starts_with(b"nr_free_pages ") || has(t, b"\nnr_zone_inactive_anon ");
     IOSTAT: "iostat", "iostat",
         "it holds averages per interval, not requests; record with blktrace",
-        |t| has(t, b"avg-cpu:") || has_words(t, &[b"Device", b"tps"]);
+        |t| lines(t).take(8).any(|l| l.starts_with(b"avg-cpu:") || l.starts_with(b"Device") && has(l, b" tps"));
     LTRACE: "ltrace", "ltrace output (library calls)",
         "library calls are not system calls; record with `strace -f -ttt -T -y`",
         is_ltrace;

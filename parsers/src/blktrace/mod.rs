@@ -54,8 +54,8 @@ static TRUNCATED: Reason = Reason {
 };
 static UNKNOWN_ACTION: Reason = Reason {
     code: "blktrace-unknown-action",
-    expected: "an act code from 1 to 15, or a note",
-    hint: "aborts and driver data have no meaning for a replay",
+    expected: "an act code from 1 to 17, or a note",
+    hint: "the record is damaged, or written by a later kernel",
 };
 
 /// Longest stretch without a magic number that is one reject, bytes.
@@ -140,7 +140,14 @@ impl BlktraceParser {
             return self.note(r, layout, payload, out, diag);
         }
         self.count_sequence(r, diag);
-        let Some(action) = r.letter() else { return Outcome::Reject(&UNKNOWN_ACTION, None) };
+        let Some(action) = r.letter() else {
+            // Driver data and aborts are no part of a request's life.
+            return match r.act() {
+                16 => Outcome::Note("abort"),
+                17 => Outcome::Note("driver-data"),
+                _ => Outcome::Reject(&UNKNOWN_ACTION, None),
+            };
+        };
         let payload = if r.has_cgroup() { payload.get(8..).unwrap_or_default() } else { payload };
         let time_ns = self.time(r, diag);
         r.rwbs(&mut self.rwbs);

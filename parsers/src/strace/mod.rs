@@ -74,6 +74,8 @@ struct StraceLines {
     tasks: Tasks,
     columns: Columns,
     default_tid: i64,
+    /// Lines without a thread id were seen: on a terminal the first thread has none until there is a second.
+    bare: bool,
     joined: Vec<u8>,
     /// A call without an end: output of the traced program may have been printed into it.
     cut: Option<Cut>,
@@ -112,6 +114,7 @@ impl StraceLines {
             tasks: Tasks::default(),
             columns: Columns::default(),
             default_tid: options.tid.unwrap_or(0),
+            bare: false,
             joined: Vec::new(),
             cut: None,
             summary: false,
@@ -220,7 +223,7 @@ impl StraceLines {
     fn resumed(
         &mut self,
         body: &[u8],
-        start: Start,
+        mut start: Start,
         line: &Line<'_>,
         body_at: usize,
         out: &mut dyn EventSink,
@@ -229,6 +232,12 @@ impl StraceLines {
         let Some((name, rest)) = resumed_parts(body) else {
             return Outcome::Reject(&NOT_A_CALL, Some(body_at));
         };
+        // The thread may have been printed without its id in one of the halves.
+        if !self.tasks.has_open(start.tid)
+            && let Some(tid) = self.tasks.only_open(name).filter(|tid| *tid == 0 || start.tid == self.default_tid)
+        {
+            start.tid = tid;
+        }
         let open = self.tasks.take_open(start.tid);
         let mut joined = std::mem::take(&mut self.joined);
         joined.clear();
@@ -297,6 +306,7 @@ impl LineParser for StraceLines {
             return Outcome::Note("blank");
         };
         if let Some(kind) = remark(line.bytes, body) {
+            self.without_message(body);
             return Outcome::Note(kind);
         }
         if first == b'%' || self.summary || body.starts_with(b"time ") {
@@ -316,8 +326,9 @@ impl LineParser for StraceLines {
                 match self.call(body, paren, start, None, out) {
                     Ok(()) => Outcome::Event,
                     Err((reason, at)) => {
+                        let text = self.without_message(body).to_vec();
                         self.cut = Some(Cut {
-                            text: body.to_vec(),
+                            text,
                             number: line.number,
                             offset: line.offset,
                             paren,
@@ -359,6 +370,25 @@ impl LineParser for StraceLines {
 }
 
 impl StraceLines {
+    /// The thread whose lines had no id is this one: it is new, but nobody made it.
+    #[cold]
+    fn identify(&mut self, tid: i64, line: i64, diag: &mut Diagnostics) {
+        self.tasks.identify(0, tid);
+        self.default_tid = tid;
+        diag.warn("strace-first-thread", Some(line), || {
+            format!("calls before this line without a thread id (0) are those of thread {tid}; record with -o FILE")
+        });
+    }
+
+    /// strace's own message at the end of a cut line, `... Process N attached`: the line without it.
+    fn without_message<'b>(&mut self, body: &'b [u8]) -> &'b [u8] {
+        let Some(at) = memchr::memmem::rfind(body, b"Process ") else { return body };
+        let Some(tid) = body[at + 8..].strip_suffix(b" attached").and_then(crate::num::dec_i64) else { return body };
+        self.tasks.seen(tid);
+        let head = &body[..at];
+        head.strip_suffix(b"strace: ").unwrap_or(head)
+    }
+
     /// Try this line as the rest of a held call. A terminal shows `write(1, "done\n", 5done` and then `) = 5`.
     fn mend(&mut self, line: &[u8], out: &mut dyn EventSink, diag: &mut Diagnostics) -> Option<Outcome> {
         let cut = self.cut.as_mut()?;
@@ -367,6 +397,13 @@ impl StraceLines {
         // A line that is a call by itself is none of the program's output; neither is one with a prefix.
         if own || (p.stamp.is_some() && cut.text.first() != line.first()) || cut.more.len() == CUT_LINES {
             return None;
+        }
+        if line.trim_ascii() == b"<unfinished ...>" {
+            let cut = self.cut.take()?;
+            let (name, args) = (&cut.text[..cut.paren], &cut.text[cut.paren + 1..]);
+            self.tasks.open(cut.start.tid, name, args, cut.start.time_ns, cut.number);
+            self.settle_cut(&cut, Outcome::Event, out, diag);
+            return Some(Outcome::Note("continuation"));
         }
         let end = last_end(line).filter(|end| result::result(&line[end + 1..]).is_ok());
         let Some(end) = end else {
@@ -387,17 +424,20 @@ impl StraceLines {
             Ok(()) => Outcome::Event,
             Err(_) => Outcome::Reject(cut.reason, Some(cut.body + cut.at)),
         };
-        diag.settle(outcome, &Line { bytes: &cut.text, number: cut.number, offset: cut.offset }, out);
-        let mut offset = cut.offset;
-        for (i, piece) in cut.more.iter().enumerate() {
-            offset += piece.len() as i64;
-            let line = Line { bytes: piece, number: cut.number + 1 + i as i64, offset };
-            diag.settle(Outcome::Note("program-output"), &line, out);
-        }
+        self.settle_cut(&cut, outcome, out, diag);
         diag.warn("program-output", Some(cut.number), || {
             "output of the traced program was printed into a call; the call was put together again".into()
         });
         Some(Outcome::Note("program-output"))
+    }
+
+    /// Decide a held call's own line; the lines after it were the program's output.
+    fn settle_cut(&self, cut: &Cut, outcome: Outcome, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        diag.settle(outcome, &Line { bytes: &cut.text, number: cut.number, offset: cut.offset }, out);
+        for (i, piece) in cut.more.iter().enumerate() {
+            let line = Line { bytes: piece, number: cut.number + 1 + i as i64, offset: cut.offset };
+            diag.settle(Outcome::Note("program-output"), &line, out);
+        }
     }
 
     /// A held call has no end: it is a reject, and so is what followed it.
@@ -431,7 +471,18 @@ impl StraceLines {
 
     #[inline]
     fn start(&mut self, p: &Prefix<'_>, line: &Line<'_>, diag: &mut Diagnostics) -> Start {
-        let tid = p.tid.unwrap_or(self.default_tid);
+        let tid = match p.tid {
+            None => {
+                self.bare = true;
+                self.default_tid
+            }
+            Some(tid) => {
+                if self.bare && self.default_tid == 0 && !self.tasks.knows(tid) {
+                    self.identify(tid, line.number, diag);
+                }
+                tid
+            }
+        };
         let task = self.tasks.seen(tid);
         if let Some(comm) = p.comm {
             task.rename(comm);

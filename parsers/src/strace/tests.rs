@@ -386,5 +386,21 @@ fn summaries_are_no_calls() {
 #[test]
 fn quoted_logs_and_raw_names() {
     let (rows, _) = parse("> _llseek(4, 0, [0], SEEK_SET)            = 0\n4167<\\x73\\x68> sync() = 0\n");
-    assert_eq!((rows.syscalls.len(), &rows.processes[1]), (2, &(4167, None, some("sh"))));
+    assert_eq!((rows.syscalls.len(), &rows.processes[0]), (2, &(4167, None, some("sh"))));
+}
+
+#[test]
+fn a_terminal_prints_the_first_thread_without_its_id() {
+    let text = "clone(child_stack=NULL, flags=SIGCHLD) = 12\n\
+        wait4(12, strace: Process 12 attached\n <unfinished ...>\n\
+        [pid 12] sync() = 0\n[pid 11] <... wait4 resumed>NULL, 0, NULL) = 12\n[pid 11] pause( <unfinished ...>\n\
+        <... pause resumed>) = 0\n";
+    let (rows, diag) = parse(text);
+    let calls: Vec<_> = rows.syscalls.iter().map(|c| (c.call.as_str(), c.tid, c.unfinished, c.line)).collect();
+    assert_eq!(
+        calls,
+        [("clone", 0, false, 1), ("sync", 12, false, 4), ("wait4", 11, false, 2), ("pause", 11, false, 6)]
+    );
+    assert_eq!((diag.rejected(), diag.warnings()[0].code), (0, "strace-first-thread"));
+    assert_eq!(rows.processes, [(11, None, None), (12, Some(11), None)]);
 }

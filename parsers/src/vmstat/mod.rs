@@ -339,7 +339,8 @@ impl LineParser for VmstatLines {
 /// The line over the header: `procs memory swap io system cpu`, with or without dashes.
 fn is_banner(line: &[u8]) -> bool {
     let has = |word: &[u8]| memchr::memmem::find(line, word).is_some();
-    has(b"procs") && has(b"memory") && has(b"swap")
+    // A mailer leaves the last word alone on its line.
+    line == b"cpu" || has(b"procs") && has(b"memory") && has(b"swap")
 }
 
 /// A line without what tools and people put before each: a comment sign with a line number, stress-ng's prefix.
