@@ -2,6 +2,9 @@
 
 use kreplay_analysis::model::{Cell, CellProvenance, Column, Provenance, Table, Unit};
 
+/// A statement and the variants that make it; no variants means all of them.
+pub(crate) type Said = (String, Vec<String>);
+
 /// The cells of the run: one row each.
 pub(crate) fn cells(provenance: &Provenance) -> Table {
     let mut table = Table::new(
@@ -38,10 +41,7 @@ pub(crate) fn cells(provenance: &Provenance) -> Table {
 }
 
 /// What cells say, each different thing once, with the variants that say it (empty: all of them).
-pub(crate) fn grouped(
-    cells: &[CellProvenance],
-    of: impl Fn(&CellProvenance) -> Vec<String>,
-) -> Vec<(String, Vec<String>)> {
+pub(crate) fn grouped(cells: &[CellProvenance], of: impl Fn(&CellProvenance) -> Vec<String>) -> Vec<Said> {
     let done: Vec<&CellProvenance> = cells.iter().filter(|c| c.state == "done").collect();
     let mut all: Vec<(String, Vec<String>, usize)> = Vec::new();
     for cell in &done {
@@ -67,7 +67,7 @@ pub(crate) fn lines(pairs: &[(String, String)]) -> Vec<String> {
 }
 
 /// The lists under provenance: heading, and what is said by whom.
-pub(crate) fn lists(provenance: &Provenance) -> Vec<(&'static str, Vec<(String, Vec<String>)>)> {
+pub(crate) fn lists(provenance: &Provenance) -> Vec<(&'static str, Vec<Said>)> {
     let cells = &provenance.cells;
     let all = [
         ("Checked against", grouped(cells, |c| c.checked_against.clone())),

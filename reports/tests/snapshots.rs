@@ -139,6 +139,15 @@ fn ten_variants_stay_below_three_megabytes() {
 }
 
 #[test]
+fn many_clients_do_not_fill_the_page() {
+    let clients = (0..500).map(|i| format!("client {i}")).collect();
+    let out = text(&report(&Spec { clients, seconds: 20, ..Spec::default() }), "html", &RenderOptions::default());
+    assert!(out.contains("Of more than 60 clients 60 are drawn"));
+    assert!(out.matches("<circle").count() < 400);
+    assert!(out.contains("client 499"), "the last to finish is named");
+}
+
+#[test]
 fn the_same_report_gives_the_same_bytes() {
     let report = eventful();
     for renderer in renderers() {

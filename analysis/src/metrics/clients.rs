@@ -16,6 +16,9 @@ use indexmap::IndexMap;
 /// Clients that get a row each in the table of finish times; more are summed up in words.
 const ROWS_PER_CELL: usize = 40;
 
+/// Most dots in a row of the chart.
+const DOTS: usize = 60;
+
 /// Least share of the busiest task's bytes that makes a task a client.
 const SHARE: f64 = 0.01;
 
@@ -184,10 +187,9 @@ fn recorded_ends(facts: &[Facts]) -> Option<(i64, i64, i64)> {
 }
 
 fn finish_chart(context: &Context<'_>, facts: &[Facts]) -> Dots {
-    let point = |name: &str, ns: i64| DotPoint { label: name.to_string(), value: seconds(ns) };
     let mut rows: Vec<DotRow> = Vec::new();
     if let Some(f) = facts.first() {
-        let points: Vec<DotPoint> = f.clients.iter().filter_map(|c| Some(point(&c.name, c.recorded_end_ns?))).collect();
+        let points = dots(f.clients.iter().filter_map(|c| Some((c.name.as_str(), c.recorded_end_ns?))));
         if !points.is_empty() {
             rows.push(DotRow { label: "(recorded)".to_string(), origin: Origin::Recorded, points });
         }
@@ -195,17 +197,26 @@ fn finish_chart(context: &Context<'_>, facts: &[Facts]) -> Dots {
     rows.extend(context.labelled(facts).map(|(label, f)| DotRow {
         label: label.to_string(),
         origin: Origin::Simulated,
-        points: f.clients.iter().filter_map(|c| Some(point(&c.name, c.end_ns?))).collect(),
+        points: dots(f.clients.iter().filter_map(|c| Some((c.name.as_str(), c.end_ns?)))),
     }));
-    Dots {
-        id: "client-finish".to_string(),
-        caption: "One dot a client, where it finished. The bar spans first to last: short and left is good."
-            .to_string(),
-        axis: "finish".to_string(),
-        unit: Unit::Seconds,
-        log: false,
-        rows,
+    let mut caption =
+        "One dot a client, where it finished. The bar spans first to last: short and left is good.".to_string();
+    if facts.iter().any(|f| f.clients.len() > DOTS) {
+        caption
+            .push_str(&format!(" Of more than {DOTS} clients {DOTS} are drawn, evenly by their place in the finish."));
     }
+    Dots { id: "client-finish".to_string(), caption, axis: "finish".to_string(), unit: Unit::Seconds, log: false, rows }
+}
+
+/// Points in the order of finish; of many every n-th, the first and the last among them.
+fn dots<'a>(clients: impl Iterator<Item = (&'a str, i64)>) -> Vec<DotPoint> {
+    let mut ends: Vec<(&str, i64)> = clients.collect();
+    ends.sort_by_key(|(_, ns)| *ns);
+    let point = |(name, ns): (&str, i64)| DotPoint { label: name.to_string(), value: seconds(ns) };
+    if ends.len() <= DOTS {
+        return ends.into_iter().map(point).collect();
+    }
+    (0..DOTS).map(|i| point(ends[i * (ends.len() - 1) / (DOTS - 1)])).collect()
 }
 
 fn finish_table(context: &Context<'_>, facts: &[Facts]) -> Table {

@@ -6,7 +6,7 @@ pub(super) const STYLE: &str = concat!(
     "@media(prefers-color-scheme:dark){:root{--soft:#1b212a;--good:#6fcf9d;--warn:#e6b956;--bad:#f08a80;--link:#8abcf5}}",
     "*{box-sizing:border-box}",
     "html{scroll-padding-top:1rem}",
-    "body{margin:0 auto;max-width:72rem;padding:1.5rem 1.25rem 4rem;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',Arial,sans-serif;overflow-wrap:anywhere}",
+    "body{margin:0 auto;max-width:76rem;padding:1.5rem 1.25rem 4rem;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',Arial,sans-serif;overflow-wrap:anywhere}",
     "h1{font-size:1.9rem;line-height:1.2;margin:.1rem 0 .4rem;letter-spacing:-.01em}",
     "h2{font-size:1.3rem;line-height:1.3;margin:0 0 .5rem}",
     "h2.trace{font-size:1.55rem;margin:3rem 0 0}",
