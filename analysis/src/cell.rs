@@ -59,6 +59,14 @@ pub(crate) struct Task {
     pub killed: bool,
 }
 
+impl Task {
+    /// Name for tables: with the thread id, unless the name has it.
+    pub(crate) fn shown_name(&self) -> String {
+        let tid = self.tid.to_string();
+        if self.name.contains(&tid) { self.name.clone() } else { format!("{} ({tid})", self.name) }
+    }
+}
+
 /// A finished cell.
 #[derive(Clone, Debug)]
 pub(crate) struct CellData {
@@ -142,7 +150,16 @@ impl CellData {
 
     fn read_tasks(&self) -> Result<Vec<Task>> {
         let mut columns = vec![
-            "task", "tid", "name", "client", "background", "start_ns", "end_ns", "bytes_read", "bytes_written", "think_ns",
+            "task",
+            "tid",
+            "name",
+            "client",
+            "background",
+            "start_ns",
+            "end_ns",
+            "bytes_read",
+            "bytes_written",
+            "think_ns",
             "killed",
         ];
         columns.extend(CAUSES);
@@ -151,7 +168,8 @@ impl CellData {
         let (background, killed) = (frame.bools("background")?, frame.bools("killed")?);
         let (task, tid, start, end) =
             (frame.whole("task")?, frame.whole("tid")?, frame.ints("start_ns")?, frame.ints("end_ns")?);
-        let (read, written, think) = (frame.whole("bytes_read")?, frame.whole("bytes_written")?, frame.whole("think_ns")?);
+        let (read, written, think) =
+            (frame.whole("bytes_read")?, frame.whole("bytes_written")?, frame.whole("think_ns")?);
         let causes = CAUSES.iter().map(|c| frame.whole(c)).collect::<Result<Vec<_>>>()?;
         Ok((0..frame.rows())
             .map(|i| Task {

@@ -85,11 +85,15 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Error::NotResults { .. } => "give the folder that `kreplay replay -o` or `kreplay run -o` wrote, or its `results` folder",
+            Error::NotResults { .. } => {
+                "give the folder that `kreplay replay -o` or `kreplay run -o` wrote, or its `results` folder"
+            }
             Error::Io { .. } => "check that the path exists and may be read",
             Error::Json { .. } => "the file was changed or cut after it was written; replay again into a new folder",
             Error::Schema { .. } => "read these results with the version of kreplay that wrote them, or replay again",
-            Error::MissingTable { .. } | Error::Damaged { .. } => "remove the cell's folder and run the same replay again: it makes only what is missing",
+            Error::MissingTable { .. } | Error::Damaged { .. } => {
+                "remove the cell's folder and run the same replay again: it makes only what is missing"
+            }
             Error::Column { .. } => "the table was written by another version; replay again with this one",
             Error::NoCells { .. } => "the reasons are in manifest.json; replay again when they are mended",
             Error::NoReference { .. } => "name one of the variants of the results",

@@ -1,6 +1,6 @@
 //! What happened during the runs that a reader should know: `events`, killed tasks, runs that did not end.
 
-use crate::cell::{CellData, seconds};
+use crate::cell::{CellData, Task, seconds};
 use crate::error::Result;
 use crate::model::{Finding, Level};
 
@@ -37,13 +37,18 @@ pub(crate) fn of_cell(cell: &CellData) -> Result<Vec<Finding>> {
         if rows.len() > SHOWN {
             findings.push(Finding::new(
                 level(&kind),
-                format!("{label}: {} of {count} events \"{}\" are shown; all are in events.parquet.", SHOWN, words(&kind)),
+                format!(
+                    "{label}: {} of {count} events \"{}\" are shown; all are in events.parquet.",
+                    SHOWN,
+                    words(&kind)
+                ),
             ));
         }
     }
-    let killed: Vec<String> = cell.tasks.iter().filter(|t| t.killed).map(|t| format!("{} ({})", t.name, t.tid)).collect();
+    let killed: Vec<String> = cell.tasks.iter().filter(|t| t.killed).map(Task::shown_name).collect();
     if !killed.is_empty() {
-        findings.push(Finding::new(Level::Problem, format!("{label}: killed for lack of memory: {}.", killed.join(", "))));
+        findings
+            .push(Finding::new(Level::Problem, format!("{label}: killed for lack of memory: {}.", killed.join(", "))));
     }
     Ok(findings)
 }

@@ -80,13 +80,13 @@ pub fn write_results(dir: &Path, spec: &Spec) -> Result<Written> {
             let path = out.join("results").join(&folder);
             write_cell(&path, spec, v as i64, seed, &trace)?;
             cells.push(path);
-            entries.push(json!({"path": folder, "trace": id, "variant": variant, "seed": seed, "state": "done", "why": null}));
+            entries.push(
+                json!({"path": folder, "trace": id, "variant": variant, "seed": seed, "state": "done", "why": null}),
+            );
         }
     }
     if spec.lost_cells {
-        let lost = |variant: &str, state: &str, why: &str| {
-            json!({"path": format!("trace={id}/variant={variant}/seed=1"), "trace": id, "variant": variant, "seed": 1, "state": state, "why": why})
-        };
+        let lost = |variant: &str, state: &str, why: &str| json!({"path": format!("trace={id}/variant={variant}/seed=1"), "trace": id, "variant": variant, "seed": 1, "state": state, "why": why});
         entries.push(lost("linux-2.4.17", "failed", "no request was completed for 60 simulated seconds"));
         entries.push(lost("linux-2.4.18", "skipped", "interrupted"));
     }
@@ -146,7 +146,8 @@ fn write_trace(dir: &Path, spec: &Spec) -> Result<()> {
         create_dir_all(parent)?;
     }
     let mut writer = TraceWriter::create(dir, WriterOptions::default())?;
-    let source = |path: &str, format: &str| SourceKey { path: path.into(), format: format.into(), options: Default::default() };
+    let source =
+        |path: &str, format: &str| SourceKey { path: path.into(), format: format.into(), options: Default::default() };
     writer.begin_source(source("strace.log", "strace"), ClockKind::Trace)?;
     tables::recorded_calls(spec, &mut writer);
     writer.finish_source(SourceFacts { lines: 10, ..SourceFacts::default() })?;

@@ -204,7 +204,15 @@ fn lost_cells(manifest: &Manifest) -> Vec<Finding> {
     lost.map(|c| {
         let why = c.why.as_deref().map_or(String::new(), |w| format!(": {w}"));
         let level = if c.state == "failed" { Level::Problem } else { Level::Warning };
-        Finding::new(level, format!("{} with seed {} is not in this comparison, it {}{why}.", matrix::shown(&c.variant), c.seed, ended(&c.state)))
+        Finding::new(
+            level,
+            format!(
+                "{} with seed {} is not in this comparison, it {}{why}.",
+                matrix::shown(&c.variant),
+                c.seed,
+                ended(&c.state)
+            ),
+        )
     })
     .collect()
 }
@@ -223,7 +231,10 @@ fn unchecked(cells: &[CellProvenance]) -> Option<Finding> {
         cells.iter().filter(|c| c.checked_against.is_empty()).map(|c| matrix::shown(&c.variant)).collect();
     bare.dedup();
     (!bare.is_empty()).then(|| {
-        let text = format!("Not checked against any real kernel or recording: {}. Read their figures as what the model says.", verdict::names(bare.into_iter()));
+        let text = format!(
+            "Not checked against any real kernel or recording: {}. Read their figures as what the model says.",
+            verdict::names(bare.into_iter())
+        );
         Finding::new(Level::Warning, text)
     })
 }

@@ -54,11 +54,7 @@ impl Manifest {
         };
         json::check_schema(&path, &document, SCHEMA)?;
         let cells = cells.iter().map(|c| Entry::read(&dir, &path, c)).collect::<Result<Vec<_>>>()?;
-        Ok(Manifest {
-            command: json::texts(&document, "command"),
-            dir,
-            cells,
-        })
+        Ok(Manifest { command: json::texts(&document, "command"), dir, cells })
     }
 }
 
@@ -74,7 +70,10 @@ impl Entry {
             path: folder.unwrap_or_else(|| dir.join(&relative)),
             trace: json::text(path, cell, "trace")?,
             variant: json::text(path, cell, "variant")?,
-            seed: cell.get("seed").and_then(Value::as_i64).ok_or_else(|| json::bad(path, "`seed` is no number".into()))?,
+            seed: cell
+                .get("seed")
+                .and_then(Value::as_i64)
+                .ok_or_else(|| json::bad(path, "`seed` is no number".into()))?,
             state: json::text(path, cell, "state")?,
             why: json::optional_text(cell, "why"),
         })

@@ -90,11 +90,8 @@ impl Matrix {
     pub(crate) fn table(&self) -> Table {
         let mut columns = vec![Column::text("variant", "variant")];
         columns.extend(self.columns.iter().cloned());
-        let mut table = Table::new(
-            "matrix",
-            "Variants as rows, key figures as columns. * marks the best of a column.",
-            columns,
-        );
+        let mut table =
+            Table::new("matrix", "Variants as rows, key figures as columns. * marks the best of a column.", columns);
         for row in &self.rows {
             let name = if row.finished { row.variant.clone() } else { format!("{} (unfinished)", row.variant) };
             let mut cells = vec![Cell::text(name)];

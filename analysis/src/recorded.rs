@@ -14,8 +14,20 @@ use std::path::Path;
 /// The vmstat columns that are compared: name in the tables, title, what it means, and whether it is a rate.
 pub(crate) const COLUMNS: [StripColumn; 8] = [
     StripColumn { column: "free_kib", of: |r| r.free_kib, title: "free", about: "memory not used at all", rate: false },
-    StripColumn { column: "cache_kib", of: |r| r.cache_kib, title: "cache", about: "file pages in memory", rate: false },
-    StripColumn { column: "buff_kib", of: |r| r.buff_kib, title: "buff", about: "buffers of block devices", rate: false },
+    StripColumn {
+        column: "cache_kib",
+        of: |r| r.cache_kib,
+        title: "cache",
+        about: "file pages in memory",
+        rate: false,
+    },
+    StripColumn {
+        column: "buff_kib",
+        of: |r| r.buff_kib,
+        title: "buff",
+        about: "buffers of block devices",
+        rate: false,
+    },
     StripColumn { column: "swpd_kib", of: |r| r.swpd_kib, title: "swpd", about: "swap space in use", rate: false },
     StripColumn { column: "bi_kib_s", of: |r| r.bi_kib_s, title: "bi", about: "read from disks", rate: true },
     StripColumn { column: "bo_kib_s", of: |r| r.bo_kib_s, title: "bo", about: "written to disks", rate: true },
@@ -61,7 +73,9 @@ impl Recorded {
             return recorded;
         };
         if let Err(error) = recorded.read(dir) {
-            let text = format!("The recording could not be read, so it is not or not wholly shown beside the simulation: {error}");
+            let text = format!(
+                "The recording could not be read, so it is not or not wholly shown beside the simulation: {error}"
+            );
             recorded.findings.push(Finding::new(Level::Warning, text));
         }
         recorded
@@ -133,7 +147,8 @@ impl Recorded {
             let value = format!("{}, {} lines, {rejected} rejected", source.format, source.lines);
             self.provenance.push((format!("source {}", source.path), value));
             self.findings.extend(rejects(source));
-            self.findings.extend(source.notes.iter().map(|n| Finding::new(Level::Note, format!("{}: {n}", source.path))));
+            self.findings
+                .extend(source.notes.iter().map(|n| Finding::new(Level::Note, format!("{}: {n}", source.path))));
         }
         let machine = &manifest.machine;
         let facts = [

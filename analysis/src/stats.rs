@@ -21,6 +21,8 @@ pub struct Spread {
     pub p90_ns: i64,
     /// 99th percentile (nearest rank).
     pub p99_ns: i64,
+    /// 99.9th percentile (nearest rank).
+    pub p999_ns: i64,
     /// Largest value.
     pub max_ns: i64,
     /// Sum of all values.
@@ -36,6 +38,7 @@ impl Spread {
             p50_ns: quantile(values, 0.5)?,
             p90_ns: quantile(values, 0.9)?,
             p99_ns: quantile(values, 0.99)?,
+            p999_ns: quantile(values, 0.999)?,
             max_ns: *values.last()?,
             total_ns: values.iter().fold(0i64, |sum, v| sum.saturating_add(*v)),
         })
@@ -90,7 +93,8 @@ pub fn envelope(points: &[(f64, f64)], buckets: usize) -> Vec<(f64, f64)> {
     }
     let first = points[0].0;
     let span = points[points.len() - 1].0 - first;
-    let bucket_of = |x: f64| if span > 0.0 { (((x - first) / span * buckets as f64) as usize).min(buckets - 1) } else { 0 };
+    let bucket_of =
+        |x: f64| if span > 0.0 { (((x - first) / span * buckets as f64) as usize).min(buckets - 1) } else { 0 };
     let mut kept = Vec::with_capacity(2 * buckets);
     let mut start = 0;
     while start < points.len() {

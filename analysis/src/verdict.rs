@@ -7,6 +7,9 @@ use crate::model::{Bars, Block, Finding, Level, Section};
 /// Variants named one by one in a sentence; more are counted.
 const NAMED: usize = 4;
 
+/// Shorter waits are not worth a sentence, milliseconds.
+const FELT_MS: f64 = 1.0;
+
 /// What the verdict is drawn from.
 pub(crate) struct Evidence<'a> {
     /// Key figures.
@@ -38,8 +41,8 @@ impl Evidence<'_> {
         said.extend(self.against_reference(&by_time));
         said.extend(self.why(&by_time));
         said.extend(self.fairness());
-        said.extend(self.slow_calls("read_p99_ms", "reads"));
-        said.extend(self.slow_calls("write_p99_ms", "writes"));
+        said.extend(self.slow_calls("read_p999_ms", "reads"));
+        said.extend(self.slow_calls("write_p999_ms", "writes"));
         said.extend(self.recorded(&by_time));
         said.into_iter().map(|text| Finding::new(Level::Answer, text)).collect()
     }
@@ -79,10 +82,7 @@ impl Evidence<'_> {
                 worst.value.median
             ));
         }
-        let slowest = format!(
-            "the slowest is {} with {:.2} s",
-            worst.row.shown, worst.value.median
-        );
+        let slowest = format!("the slowest is {} with {:.2} s", worst.row.shown, worst.value.median);
         if tied == 1 {
             let second = &by_time[1];
             let margin = earlier_or_later(best.value.median, second.value.median);
@@ -112,7 +112,8 @@ impl Evidence<'_> {
             }
         });
         let others: Vec<String> = others.collect();
-        (!others.is_empty()).then(|| format!("Against {name} ({:.2} s): {}.", reference.value.median, others.join("; ")))
+        (!others.is_empty())
+            .then(|| format!("Against {name} ({:.2} s): {}.", reference.value.median, others.join("; ")))
     }
 
     /// Which part of the tasks' time differs most between the first and the last variant.
@@ -175,11 +176,11 @@ impl Evidence<'_> {
     fn slow_calls(&self, id: &str, what: &str) -> Option<String> {
         let standings = self.standings(id, false);
         let (best, worst) = (standings.first()?, standings.last()?);
-        if standings.len() < 2 || !self.rule.differ(best.value, worst.value) {
+        if standings.len() < 2 || worst.value.median < FELT_MS || !self.rule.differ(best.value, worst.value) {
             return None;
         }
         Some(format!(
-            "Slow {what} are shortest under {}: 99 % take at most {:.2} ms, against {:.2} ms under {}.",
+            "The slowest {what} are shortest under {}: 99.9 % take at most {:.2} ms, against {:.2} ms under {}.",
             best.row.shown, best.value.median, worst.value.median, worst.row.shown
         ))
     }

@@ -127,10 +127,24 @@ fn a_damaged_trace_directory_is_a_warning() {
 fn rejected_lines_and_the_machine_are_told() {
     let (_dir, written) = fixture(&Spec::default());
     let report = analyse(&written.out, &Options::default()).unwrap();
-    let text = "vmstat.log: 1 of 40 lines were not understood and are missing from the replay (vmstat-not-a-number: 1).";
+    let text =
+        "vmstat.log: 1 of 40 lines were not understood and are missing from the replay (vmstat-not-a-number: 1).";
     assert!(report.traces[0].findings.iter().any(|f| f.text == text), "{:?}", report.traces[0].findings);
     let recordings = &report.provenance.recordings;
     assert!(recordings.contains(&("recorded memory".to_string(), "128 MiB".to_string())), "{recordings:?}");
+}
+
+#[test]
+fn quantile_columns_are_in_order() {
+    let (_dir, written) = fixture(&Spec::default());
+    let report = analyse(&written.out, &Options::default()).unwrap();
+    let ids: Vec<&str> = report.traces[0].matrix.columns.iter().map(|c| c.id.as_str()).collect();
+    for (low, high) in [("read_p99_ms", "read_p999_ms"), ("write_p99_ms", "write_p999_ms")] {
+        let at = |id| ids.iter().position(|i| *i == id).unwrap();
+        for row in &report.traces[0].matrix.rows {
+            assert!(row.cells[at(low)].as_number() <= row.cells[at(high)].as_number());
+        }
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ proptest! {
     #[test]
     fn quantiles_are_in_order(mut v in prop::collection::vec(0i64..1_000_000_000_000, 1..200)) {
         let s = Spread::of(&mut v).unwrap();
-        prop_assert!(s.p50_ns <= s.p90_ns && s.p90_ns <= s.p99_ns && s.p99_ns <= s.max_ns);
+        prop_assert!(s.p50_ns <= s.p90_ns && s.p90_ns <= s.p99_ns && s.p99_ns <= s.p999_ns && s.p999_ns <= s.max_ns);
         prop_assert_eq!(s.total_ns, v.iter().sum::<i64>());
     }
 

@@ -61,8 +61,23 @@ struct BlkparseLines {
     small_times: bool,
     wrapped: bool,
     cgroups: bool,
-    remark: bool,
     last_ns: Option<i64>,
+    tail: Tail,
+    /// An event line that ended too early: a mailer may have wrapped it.
+    held: Option<Held>,
+}
+
+struct Held {
+    bytes: Vec<u8>,
+    number: i64,
+    offset: i64,
+    at: usize,
+}
+
+/// Reader of what follows the RWBS letters; the blk tracer prints the same.
+#[derive(Default)]
+pub(crate) struct Tail {
+    remark: bool,
     comm: String,
     text: String,
 }
@@ -119,10 +134,12 @@ impl BlkparseLines {
         self.small_times = secs < 1 << 30;
         Some(plain)
     }
+}
 
-    /// Fill the row from what follows the RWBS letters; gives the byte index (in the line) of the first surprise.
+impl Tail {
+    /// Fill the row from what follows the RWBS letters; gives the byte index (in the fields' text) of the first surprise.
     #[inline]
-    fn tail<'s>(&'s mut self, row: &mut BlockRow<'s>, f: &mut Fields<'_>) -> Result<(), usize> {
+    pub(crate) fn read<'s>(&'s mut self, row: &mut BlockRow<'s>, f: &mut Fields<'_>) -> Result<(), usize> {
         let at = f.position();
         let tail = f.rest();
         self.comm.clear();
@@ -155,7 +172,13 @@ impl BlkparseLines {
             "C" if after.starts_with(b"<") && after.ends_with(b">") => {
                 row.from_sector_512 = Some(dec_i64(&after[1..after.len() - 1]).ok_or(at + close + 1)?);
             }
-            _ if after.starts_with(b"<-") || after.starts_with(b">>") || after.starts_with(b"#") => self.remark = true,
+            _ if after.starts_with(b"<-")
+                || after.starts_with(b">>")
+                || after.starts_with(b"#")
+                || after.starts_with(b"...") =>
+            {
+                self.remark = true
+            }
             _ => return Err(at + close + 1),
         }
         self.numbers(row, numbers).map_err(|i| at + i)?;
@@ -179,7 +202,13 @@ impl BlkparseLines {
             numbers_end = open;
         }
         let mut f = Fields::new(&numbers[..numbers_end]);
-        let Some(first) = f.next() else { return Ok(()) };
+        let Some(mut first) = f.next() else { return Ok(()) };
+        // Patched tools (the 2019-2020 trace extension) put an I/O priority here: `N`, or `BEST 4 0`.
+        if first.iter().all(u8::is_ascii_uppercase) {
+            let words = usize::from(first.len() > 1);
+            first = f.nth(words).ok_or(0usize)?;
+            self.remark = true;
+        }
         let first = dec_i64(first).ok_or(0usize)?;
         let at = f.position();
         match f.next() {
@@ -199,7 +228,9 @@ impl BlkparseLines {
         let at = f.position();
         if f.next().is_some() { Err(at) } else { Ok(()) }
     }
+}
 
+impl BlkparseLines {
     fn event<'a>(
         &mut self,
         f: &mut Fields<'a>,
@@ -219,7 +250,7 @@ impl BlkparseLines {
             line,
             ..BlockRow::default()
         };
-        self.tail(&mut row, f).map_err(|at| (&BAD_TAIL, at))?;
+        self.tail.read(&mut row, f).map_err(|at| (&BAD_TAIL, at))?;
         out.block(&row);
         Ok(front.time_ns)
     }
@@ -231,14 +262,47 @@ impl BlkparseLines {
                 "an event is earlier than the first one and its time had wrapped; it was put back".into()
             });
         }
-        if std::mem::take(&mut self.remark) {
-            diag.warn("annotated", Some(line), || "a remark after an event was dropped".into());
+        if std::mem::take(&mut self.tail.remark) {
+            diag.warn("annotated", Some(line), || {
+                "remarks, or columns of a patched blkparse, were dropped from events".into()
+            });
         }
         if let Some(last) = self.last_ns.filter(|last| *last > time_ns) {
             let step = last - time_ns;
             diag.warn("time-backwards", Some(line), || format!("an event is {step} ns earlier than the one before it"));
         }
         self.last_ns = Some(time_ns);
+    }
+
+    /// Try this line as the rest of a held one (`=` at the end of the first is a mailer's soft break).
+    fn join(&mut self, line: &[u8], out: &mut dyn EventSink, diag: &mut Diagnostics) -> Option<Outcome> {
+        let mut f = Fields::new(line);
+        if first_field(&mut f).is_none_or(begins_event) {
+            return None;
+        }
+        let held = self.held.take()?;
+        let mut joined = held.bytes.strip_suffix(b"=").unwrap_or(&held.bytes).to_vec();
+        joined.push(b' ');
+        joined.extend_from_slice(line);
+        let mut f = Fields::new(&joined);
+        let first = first_field(&mut f)?;
+        let done = self.event(&mut f, first, held.number, out);
+        let Ok(time_ns) = done else {
+            self.held = Some(held);
+            return None;
+        };
+        self.check(time_ns, held.number, diag);
+        diag.settle(Outcome::Event, &Line { bytes: &held.bytes, number: held.number, offset: held.offset }, out);
+        diag.warn("wrapped-lines", Some(held.number), || "events that were wrapped over two lines were joined".into());
+        Some(Outcome::Note("continuation"))
+    }
+
+    /// A held line stays alone.
+    fn release(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        if let Some(held) = self.held.take() {
+            let line = Line { bytes: &held.bytes, number: held.number, offset: held.offset };
+            diag.settle(Outcome::Reject(&BAD_TAIL, Some(held.at)), &line, out);
+        }
     }
 
     /// A line that does not begin like an event.
@@ -254,7 +318,7 @@ impl BlkparseLines {
         if self.trailer && is_summary(line) {
             return Outcome::Note("trailer");
         }
-        let said = [&b"Input file "[..], b"Thread ", b"^C", b"=== "];
+        let said = [&b"Input file "[..], b"Thread ", b"^C", b"=== ", b"Bad fs action", b"discarded traces"];
         if said.iter().any(|s| line.starts_with(s)) {
             return Outcome::Note("tool-message");
         }
@@ -269,9 +333,15 @@ impl LineParser for BlkparseLines {
     fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
         let bytes = unquote(line.bytes);
         let cut = line.bytes.len() - bytes.len();
+        if self.held.is_some() {
+            if let Some(outcome) = self.join(bytes, out, diag) {
+                return outcome;
+            }
+            self.release(out, diag);
+        }
         let mut f = Fields::new(bytes);
-        let Some(first) = f.next() else { return Outcome::Note("blank") };
-        if !(first[0].is_ascii_digit() && memchr::memchr(b',', first).is_some()) {
+        let Some(first) = first_field(&mut f) else { return Outcome::Note("blank") };
+        if !begins_event(first) {
             return self.other(bytes.trim_ascii());
         }
         match self.event(&mut f, first, line.number, out) {
@@ -279,16 +349,35 @@ impl LineParser for BlkparseLines {
                 self.check(time_ns, line.number, diag);
                 Outcome::Event
             }
+            Err((reason, at)) if reason.code == BAD_TAIL.code && memchr::memchr(b']', bytes).is_none() => {
+                let bytes = bytes.trim_ascii_end().to_vec();
+                self.held = Some(Held { bytes, number: line.number, offset: line.offset, at: cut + at });
+                Outcome::Later
+            }
             Err((reason, at)) => Outcome::Reject(reason, Some(cut + at)),
         }
     }
 
-    fn end(&mut self, _: &mut dyn EventSink, diag: &mut Diagnostics) {
+    fn end(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        self.release(out, diag);
         diag.option("clock", "trace");
         if self.cgroups {
             diag.option("cgroup-column", "present");
         }
     }
+}
+
+/// The first field, after a label (`[a]`) that somebody put before the line.
+#[inline]
+fn first_field<'a>(f: &mut Fields<'a>) -> Option<&'a [u8]> {
+    let first = f.next()?;
+    if first[0] == b'[' && first.ends_with(b"]") { f.next().or(Some(first)) } else { Some(first) }
+}
+
+/// `8,0`.
+#[inline]
+fn begins_event(first: &[u8]) -> bool {
+    first[0].is_ascii_digit() && memchr::memchr(b',', first).is_some()
 }
 
 /// `sector + n <- (maj,min) sector`.
@@ -446,10 +535,7 @@ mod tests {
                 },
             ),
             ("D   R 4 [dmraid]", Block { len_bytes: Some(4), comm: Some("dmraid".into()), ..base("D", "R") }),
-            (
-                "C   R (12 00 ..) [0]",
-                Block { text: Some("12 00 ..".into()), ..done("C", "R", None, None, 0) },
-            ),
+            ("C   R (12 00 ..) [0]", Block { text: Some("12 00 ..".into()), ..done("C", "R", None, None, 0) }),
             (
                 "X   W 335872 / 336896 [kworker/u8:0]",
                 Block {
@@ -491,7 +577,6 @@ mod tests {
             ("8,0 1 1 0.1 5 Q R 1 + 8", "blkparse-bad-tail", 24),
             ("8,0 1 1 0.1 5 Q R 1 + 8 [a", "blkparse-bad-tail", 27),
             ("8,0 1 1 0.1 5 C R 1 + 8 [a]", "blkparse-bad-tail", 26),
-            ("8,0 1 1 0.1 5 I WZS NONE 0 0 + 8 [a]", "blkparse-bad-tail", 21),
             ("8,0 1 1 0.1 5 I W 1 - 8 [a]", "blkparse-bad-tail", 21),
             ("8,0 1 1 0.1 5 A W 1 + 8 <- 8,0 4", "blkparse-bad-tail", 28),
             ("8,0 1 1 0.1 5 U N [a] x", "blkparse-bad-tail", 22),
@@ -528,9 +613,22 @@ mod tests {
     }
 
     #[test]
+    fn wrapped_events_are_joined() {
+        let text = "8,0 1 1 0.1 5 D W 64 + 8 \n[kworker/18:1H]\n>> 8,0 1 2 0.2 5 A W 64 + 8 <- (9,127) =\n274432\n\
+            8,0 1 3 0.3 5 D W 64 + 8\n8,0 1 4 0.4 5 P N [a]\n8,0 1 5 0.5 5 D W 64 + 8\n";
+        let (rows, diag) = parse(text);
+        let got: Vec<_> = rows.blocks.iter().map(|b| (b.action.as_str(), b.line, b.from_sector_512)).collect();
+        assert_eq!(got, [("D", 1, None), ("A", 3, Some(274_432)), ("P", 6, None)]);
+        assert_eq!((diag.note_count("continuation"), diag.rejected()), (2, 2));
+    }
+
+    #[test]
     fn quotes_and_remarks_are_dropped() {
-        let (rows, diag) = parse(">> 8,0 1 1 0.1 5 P N [a]\n8,0 1 1 0.1 5 C R 1 + 8 [0] <-- here\n");
-        assert_eq!(rows.blocks.len(), 2);
+        let text = ">> 8,0 1 1 0.1 5 P N [a]\n8,0 1 1 0.1 5 C R 1 + 8 [0] <-- here\n[b] 8,0 1 1 0.1 5 Q FN [x]\t>> none\n\
+            8,0 1 1 0.1 5 I WZS BEST 4 0 + 8 [a]\n8,0 1 1 0.1 5 Q ZAS N 64 + 8 [a]\n";
+        let (rows, diag) = parse(text);
+        assert_eq!(rows.blocks.len(), 5, "{:?}", diag.rejects());
+        assert_eq!((rows.blocks[3].sector_512, rows.blocks[4].sector_512), (Some(0), Some(64)));
         assert_eq!(diag.warnings()[0].code, "annotated");
     }
 }

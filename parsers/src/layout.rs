@@ -209,9 +209,8 @@ mod tests {
             \x20  1:      256..    2047:     267264..    269055:   1792:     265984: last,eof\n\
             # ./empty ino 15 size 0\n";
         let (rows, diag) = parse(Some("/mnt/disk/"), text);
-        let file = |offset, sector, len| {
-            ("/mnt/disk/a b".to_owned(), Some(1_048_576), Some(14), Some((offset, sector, len)))
-        };
+        let file =
+            |offset, sector, len| ("/mnt/disk/a b".to_owned(), Some(1_048_576), Some(14), Some((offset, sector, len)));
         let empty = ("/mnt/disk/empty".to_owned(), Some(0), Some(15), None);
         assert_eq!(rows.files, [file(0, 265_728, 131_072), file(131_072, 267_264, 917_504), empty]);
         assert_eq!((diag.events(), diag.note_count("file")), (2, 2));

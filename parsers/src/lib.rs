@@ -4,16 +4,30 @@
 //! [`kreplay_traces::event::EventSink`]; it does no input or output itself and cannot fail. [`ingest`] is the driver
 //! that finds inputs, detects their formats and pumps them into a trace directory.
 
+pub mod alibaba;
+pub mod biosnoop;
 pub mod blkparse;
+pub mod blktrace;
+pub mod cloudphysics;
+mod csv;
 pub mod diag;
+pub mod fio;
+mod fixed;
+pub mod foreign;
 pub mod format;
+pub mod ftrace;
 pub mod ingest;
 pub mod layout;
 pub mod lines;
+pub mod msr;
 pub mod num;
+pub mod oracle_general;
+pub mod order;
 pub mod registry;
 pub mod rows;
+pub mod spc;
 pub mod strace;
+pub mod tencent;
 mod utf16;
 pub mod vmstat;
 

@@ -3,12 +3,50 @@
 use crate::format::{Format, Head, Score};
 
 /// All formats, in the order in which `kreplay formats` lists them. A new format is a file and a line here.
-pub static FORMATS: &[&dyn Format] =
-    &[&crate::strace::Strace, &crate::blkparse::Blkparse, &crate::vmstat::Vmstat, &crate::layout::Layout];
+pub static FORMATS: &[&dyn Format] = &[
+    &crate::strace::Strace,
+    &crate::vmstat::Vmstat,
+    &crate::blktrace::Blktrace,
+    &crate::blkparse::Blkparse,
+    &crate::ftrace::Ftrace,
+    &crate::biosnoop::Biosnoop,
+    &crate::layout::Layout,
+    &crate::fio::FioIolog,
+    &crate::msr::Msr,
+    &crate::spc::Spc,
+    &crate::alibaba::Alibaba,
+    &crate::tencent::Tencent,
+    &crate::cloudphysics::CloudphysicsCsv,
+    &crate::cloudphysics::VscsiV1,
+    &crate::cloudphysics::VscsiV2,
+    &crate::oracle_general::OracleGeneral,
+];
 
-/// Lowest score with which a format is taken without being asked for: one line in five understood (logs are quoted in
-/// mails and mixed with other output).
-pub const LEAST_SCORE: Score = 20;
+/// Texts that are known to be something else, and refused by name.
+pub static REFUSED: &[&dyn Format] = &[
+    &crate::foreign::BSD_VMSTAT,
+    &crate::foreign::AIX_VMSTAT,
+    &crate::foreign::SOLARIS_VMSTAT,
+    &crate::foreign::VMSTAT_DISKS,
+    &crate::foreign::VMSTAT_TOTALS,
+    &crate::foreign::PROC_VMSTAT,
+    &crate::foreign::IOSTAT,
+    &crate::foreign::LTRACE,
+    &crate::foreign::SYSTEMTAP,
+    &crate::foreign::GVISOR,
+    &crate::foreign::TRUSS,
+    &crate::foreign::PERF_TRACE,
+    &crate::foreign::STRACE_SUMMARY,
+    &crate::foreign::BTT,
+    &crate::foreign::BIO_SUMMARY,
+    &crate::foreign::TRACE_DAT,
+    &crate::foreign::PERF_DATA,
+    &crate::foreign::PARQUET,
+];
+
+/// Lowest score with which a format is taken without being asked for: one line in ten understood (logs are quoted in
+/// mails and notes, and mixed with other output).
+pub const LEAST_SCORE: Score = 10;
 
 /// The format of this name, or `None`.
 pub fn by_id(id: &str) -> Option<&'static dyn Format> {
@@ -48,28 +86,25 @@ fn scores(list: &[(&'static str, Score)]) -> String {
 /// Choose the format that understands most of the head.
 ///
 /// # Errors
-/// [`DetectError`] when the head is empty, when no format reaches [`LEAST_SCORE`], when the runner-up is within 10 points
-/// of the best, or when the best is a format that is refused.
+/// [`DetectError`] when the head is empty, when no format reaches [`LEAST_SCORE`], when the runner-up has more than half
+/// of the best one's score, or when the text is known and refused.
 pub fn detect(head: Head<'_>) -> Result<&'static dyn Format, DetectError> {
     if head.bytes.is_empty() {
         return Err(DetectError::Empty);
+    }
+    if let Some(refused) = REFUSED.iter().find(|f| f.sniff(head) > 0) {
+        let why = refused.refusal().unwrap_or_default();
+        return Err(DetectError::Refused { format: refused.about(), why });
     }
     let mut list: Vec<(&'static dyn Format, Score)> = FORMATS.iter().map(|f| (*f, f.sniff(head))).collect();
     list.retain(|(_, score)| *score > 0);
     list.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
     let named: Vec<(&'static str, Score)> = list.iter().map(|(f, s)| (f.id(), *s)).collect();
     match &list[..] {
-        [(best, score), ..] if *score >= LEAST_SCORE => {
-            if let Some((_, second)) = list.get(1)
-                && *second + 10 > *score
-            {
-                return Err(DetectError::Ambiguous(named));
-            }
-            match best.refusal() {
-                Some(why) => Err(DetectError::Refused { format: best.about(), why }),
-                None => Ok(*best),
-            }
-        }
+        [(best, score), ..] if *score >= LEAST_SCORE => match list.get(1) {
+            Some((_, second)) if *second > *score / 2 => Err(DetectError::Ambiguous(named)),
+            _ => Ok(*best),
+        },
         _ => Err(DetectError::Unknown(named)),
     }
 }
@@ -103,10 +138,10 @@ mod tests {
 
     #[test]
     fn ids_are_unique() {
-        let mut ids: Vec<_> = FORMATS.iter().map(|f| f.id()).collect();
+        let mut ids: Vec<_> = FORMATS.iter().chain(REFUSED).map(|f| f.id()).collect();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), FORMATS.len());
+        assert_eq!(ids.len(), FORMATS.len() + REFUSED.len());
         assert!(by_id("strace").is_some() && by_id("no-such").is_none());
     }
 }

@@ -1,8 +1,6 @@
 //! A sink that keeps owned copies of all rows, for tests and for looking at a log without storing it.
 
-use kreplay_traces::event::{
-    BlockRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow,
-};
+use kreplay_traces::event::{BlockRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
 
 /// Owned copy of a [`SyscallRow`]; fields as there.
 #[allow(missing_docs, reason = "the fields are those of the borrowed row")]
@@ -49,6 +47,108 @@ pub struct Block {
     pub line: i64,
 }
 
+impl Syscall {
+    /// Copy a row into this one; its buffers are reused.
+    pub fn set(&mut self, r: &SyscallRow<'_>) {
+        self.time_ns = r.time_ns;
+        self.tid = r.tid;
+        set_text(&mut self.call, r.call);
+        self.ret = r.ret;
+        set_option(&mut self.errno, r.errno);
+        self.dur_ns = r.dur_ns;
+        self.fd = r.fd;
+        self.fd2 = r.fd2;
+        set_option(&mut self.path, r.path);
+        set_option(&mut self.path2, r.path2);
+        self.offset_bytes = r.offset_bytes;
+        self.len_bytes = r.len_bytes;
+        self.addr = r.addr;
+        set_option(&mut self.flags, r.flags);
+        set_option(&mut self.args, r.args);
+        self.unfinished = r.unfinished;
+        self.line = r.line;
+    }
+
+    /// The row as a borrowed view.
+    pub fn row(&self) -> SyscallRow<'_> {
+        SyscallRow {
+            time_ns: self.time_ns,
+            tid: self.tid,
+            call: &self.call,
+            ret: self.ret,
+            errno: self.errno.as_deref(),
+            dur_ns: self.dur_ns,
+            fd: self.fd,
+            fd2: self.fd2,
+            path: self.path.as_deref(),
+            path2: self.path2.as_deref(),
+            offset_bytes: self.offset_bytes,
+            len_bytes: self.len_bytes,
+            addr: self.addr,
+            flags: self.flags.as_deref(),
+            args: self.args.as_deref(),
+            unfinished: self.unfinished,
+            line: self.line,
+        }
+    }
+}
+
+impl Block {
+    /// Copy a row into this one; its buffers are reused.
+    pub fn set(&mut self, r: &BlockRow<'_>) {
+        self.time_ns = r.time_ns;
+        self.dev = r.dev;
+        self.cpu = r.cpu;
+        self.seq = r.seq;
+        set_text(&mut self.action, r.action);
+        set_text(&mut self.rwbs, r.rwbs);
+        self.sector_512 = r.sector_512;
+        self.len_bytes = r.len_bytes;
+        self.pid = r.pid;
+        set_option(&mut self.comm, r.comm);
+        self.error = r.error;
+        self.from_dev = r.from_dev;
+        self.from_sector_512 = r.from_sector_512;
+        self.unplugged = r.unplugged;
+        set_option(&mut self.text, r.text);
+        self.line = r.line;
+    }
+
+    /// The row as a borrowed view.
+    pub fn row(&self) -> BlockRow<'_> {
+        BlockRow {
+            time_ns: self.time_ns,
+            dev: self.dev,
+            cpu: self.cpu,
+            seq: self.seq,
+            action: &self.action,
+            rwbs: &self.rwbs,
+            sector_512: self.sector_512,
+            len_bytes: self.len_bytes,
+            pid: self.pid,
+            comm: self.comm.as_deref(),
+            error: self.error,
+            from_dev: self.from_dev,
+            from_sector_512: self.from_sector_512,
+            unplugged: self.unplugged,
+            text: self.text.as_deref(),
+            line: self.line,
+        }
+    }
+}
+
+fn set_text(into: &mut String, text: &str) {
+    into.clear();
+    into.push_str(text);
+}
+
+fn set_option(into: &mut Option<String>, text: Option<&str>) {
+    match (into.as_mut(), text) {
+        (Some(buffer), Some(text)) => set_text(buffer, text),
+        (_, text) => *into = text.map(Into::into),
+    }
+}
+
 /// Owned copy of a [`RejectRow`]; fields as there.
 #[allow(missing_docs, reason = "the fields are those of the borrowed row")]
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,46 +188,15 @@ pub struct Rows {
 
 impl EventSink for Rows {
     fn syscall(&mut self, r: &SyscallRow<'_>) {
-        self.syscalls.push(Syscall {
-            time_ns: r.time_ns,
-            tid: r.tid,
-            call: r.call.into(),
-            ret: r.ret,
-            errno: r.errno.map(Into::into),
-            dur_ns: r.dur_ns,
-            fd: r.fd,
-            fd2: r.fd2,
-            path: r.path.map(Into::into),
-            path2: r.path2.map(Into::into),
-            offset_bytes: r.offset_bytes,
-            len_bytes: r.len_bytes,
-            addr: r.addr,
-            flags: r.flags.map(Into::into),
-            args: r.args.map(Into::into),
-            unfinished: r.unfinished,
-            line: r.line,
-        });
+        let mut row = Syscall::default();
+        row.set(r);
+        self.syscalls.push(row);
     }
 
     fn block(&mut self, r: &BlockRow<'_>) {
-        self.blocks.push(Block {
-            time_ns: r.time_ns,
-            dev: r.dev,
-            cpu: r.cpu,
-            seq: r.seq,
-            action: r.action.into(),
-            rwbs: r.rwbs.into(),
-            sector_512: r.sector_512,
-            len_bytes: r.len_bytes,
-            pid: r.pid,
-            comm: r.comm.map(Into::into),
-            error: r.error,
-            from_dev: r.from_dev,
-            from_sector_512: r.from_sector_512,
-            unplugged: r.unplugged,
-            text: r.text.map(Into::into),
-            line: r.line,
-        });
+        let mut row = Block::default();
+        row.set(r);
+        self.blocks.push(row);
     }
 
     fn vmstat(&mut self, r: &VmstatRow) {

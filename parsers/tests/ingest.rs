@@ -143,14 +143,20 @@ fn strict_names_the_place() {
 #[test]
 fn what_could_be_read_of_a_truncated_input_is_kept() {
     // Not compressible, so that the cut falls into the text and not into its last block.
-    let lines: String = (0..60_000u64).map(|i| format!("7 1700000000.1 lseek(3, {}, SEEK_SET) = 0\n", i.wrapping_mul(i) * 7919)).collect();
+    let lines: String = (0..60_000u64)
+        .map(|i| format!("7 1700000000.1 lseek(3, {}, SEEK_SET) = 0\n", i.wrapping_mul(i) * 7919))
+        .collect();
     let packed = zstd::encode_all(lines.as_bytes(), 1).unwrap();
     let case = Case::new(&[("log.zst", &packed[..packed.len() / 2])]);
     let (report, manifest) = case.run(&Options::default()).unwrap();
     assert!(report.inputs[0].cut.is_some());
     let rows = manifest.count("syscall");
     assert!((1000..60_000).contains(&rows), "{rows}");
-    assert!(manifest.sources[0].notes.iter().any(|n| n.starts_with("reading ended early")), "{:?}", manifest.sources[0].notes);
+    assert!(
+        manifest.sources[0].notes.iter().any(|n| n.starts_with("reading ended early")),
+        "{:?}",
+        manifest.sources[0].notes
+    );
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn noop_on_null(bencher: Bencher) {
     bencher.counter(ItemsCount::new(REQUESTS)).with_inputs(|| layer(&c)).bench_local_refs(|layer| run(layer, 1));
 }
 
-#[divan::bench(args = ["linus-2.4", "noop-2.4"])]
+#[divan::bench(args = ["linus-2.4", "noop-2.4", "linux-2.2.20", "mq-deadline", "kyber"])]
 fn rotating_128_deep(bencher: Bencher, policy: &str) {
     let c = config(policy, 1024);
     bencher.counter(ItemsCount::new(REQUESTS)).with_inputs(|| layer(&c)).bench_local_refs(|layer| run(layer, 128));

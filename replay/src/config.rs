@@ -190,8 +190,11 @@ pub enum WritebackPolicy {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct QueueConfig {
-    /// Request slots of both directions together; 0 = by memory, as 2.4.8 to 2.4.18 (128, or 64 up to 32 MiB).
+    /// Request slots of both directions together; 0 = by memory, see `slot-rule`.
     pub slots: u32,
+    /// How many slots memory gives, where `slots` is 0.
+    #[serde(default)]
+    pub slot_rule: SlotRule,
     /// Slots freed before sleepers are woken: slots / this number.
     pub batch_divisor: u32,
     /// ... but at most this many; 0 = no limit (2.4.19+: 32).
@@ -207,6 +210,22 @@ pub struct QueueConfig {
     pub head_active: bool,
     /// Queue holds back requests until somebody waits.
     pub plugging: bool,
+}
+
+/// Request slots of a queue by memory size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlotRule {
+    /// 2.4.8 to 2.4.22: 128, or 64 up to 32 MiB.
+    #[default]
+    Fixed,
+    /// 2.4.7: one per 512 KiB of memory rounded up to 32 MiB, at most 8192.
+    #[serde(rename = "ram-2.4.7")]
+    Ram247,
+    /// read-latency2 and Red Hat's 2.4.18: one per 512 KiB rounded down to a multiple of 16, 32 to 1024.
+    PerMib,
+    /// 2.4.23+: 1024, or 512 below 30 MiB.
+    Pool,
 }
 
 /// Wake-up rule of processes that wait for a request slot (letters of spec/elevator-disk.md section 3.5).
@@ -321,6 +340,40 @@ pub enum DeviceConfig {
         queue_depth: u32,
         /// All devices of the machine share one channel: only one of them works at a time.
         shared_channel: bool,
+    },
+    /// A disk with zones, seek curve, rotation, head switches and a read-ahead cache, from the built-in parameter sets.
+    #[serde(rename_all = "kebab-case")]
+    Disk {
+        /// Name of the parameter set (`atlas10k`, `ide_7200_33mb`, ...).
+        preset: String,
+        /// Requests the device takes at a time; it serves them in order.
+        queue_depth: u32,
+        /// All devices of the machine share one channel: only one of them works at a time.
+        shared_channel: bool,
+    },
+    /// Flash: parallel units behind a controller and a link, writes acknowledged from a buffer.
+    #[serde(rename_all = "kebab-case")]
+    Ssd {
+        /// Requests the device takes at a time.
+        queue_depth: u32,
+        /// Units (channels x dies) that work in parallel; pages are striped over them.
+        units: u32,
+        /// Page, bytes.
+        page_bytes: u64,
+        /// Reading a page, ns.
+        read_ns: u64,
+        /// Programming a page, ns.
+        program_ns: u64,
+        /// Acknowledging a buffered write, ns.
+        ack_ns: u64,
+        /// Controller's serial work per command, ns.
+        overhead_ns: u64,
+        /// Link rate, bytes per second.
+        link_bytes_s: u64,
+        /// Write buffer, bytes; a write that finds it full is paced by programming.
+        buffer_bytes: u64,
+        /// Bytes programmed per 100 bytes written.
+        write_amplification_pct: u64,
     },
     /// Answers at once.
     Null {

@@ -77,8 +77,12 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Error::UnknownKind { .. } => "name the output file with one of these extensions, or give the format by name",
-            Error::Chart { .. } | Error::Json(_) => "this is a mistake in kreplay: please report it with the results directory",
+            Error::UnknownKind { .. } => {
+                "name the output file with one of these extensions, or give the format by name"
+            }
+            Error::Chart { .. } | Error::Json(_) => {
+                "this is a mistake in kreplay: please report it with the results directory"
+            }
             Error::Nothing { .. } => "another format shows the report; html and md show all of it",
         }
     }

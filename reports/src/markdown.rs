@@ -88,7 +88,11 @@ fn table(out: &mut String, table: &Table) {
             .zip(&table.columns)
             .map(|(cell, column)| {
                 let text = content(cell, column);
-                let text = if column.is_text() { escape::markdown(&escape::shorten(&escape::visible(&text), 200)) } else { text };
+                let text = if column.is_text() {
+                    escape::markdown(&escape::shorten(&escape::visible(&text), 200))
+                } else {
+                    text
+                };
                 if cell.best { format!("\\* {text}") } else { text }
             })
             .collect();

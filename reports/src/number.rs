@@ -27,10 +27,14 @@ pub(crate) fn content(cell: &Cell, column: &Column) -> String {
 /// The table without the columns in which there is nothing but zeros; the caption names them. The first column stays.
 pub(crate) fn without_zeros(table: &Table) -> Table {
     let zero = |c: usize| {
-        c > 0 && table.rows.iter().all(|r| r.cells.get(c).is_none_or(|cell| cell.value == Value::Missing || cell.as_number() == Some(0.0)))
+        c > 0
+            && table.rows.iter().all(|r| {
+                r.cells.get(c).is_none_or(|cell| cell.value == Value::Missing || cell.as_number() == Some(0.0))
+            })
     };
     let dropped: Vec<bool> = (0..table.columns.len()).map(zero).collect();
-    let names: Vec<&str> = table.columns.iter().zip(&dropped).filter(|(_, d)| **d).map(|(c, _)| c.title.as_str()).collect();
+    let names: Vec<&str> =
+        table.columns.iter().zip(&dropped).filter(|(_, d)| **d).map(|(c, _)| c.title.as_str()).collect();
     let mut out = table.clone();
     if names.is_empty() || table.rows.is_empty() {
         return out;

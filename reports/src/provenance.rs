@@ -38,7 +38,10 @@ pub(crate) fn cells(provenance: &Provenance) -> Table {
 }
 
 /// What cells say, each different thing once, with the variants that say it (empty: all of them).
-pub(crate) fn grouped(cells: &[CellProvenance], of: impl Fn(&CellProvenance) -> Vec<String>) -> Vec<(String, Vec<String>)> {
+pub(crate) fn grouped(
+    cells: &[CellProvenance],
+    of: impl Fn(&CellProvenance) -> Vec<String>,
+) -> Vec<(String, Vec<String>)> {
     let done: Vec<&CellProvenance> = cells.iter().filter(|c| c.state == "done").collect();
     let mut all: Vec<(String, Vec<String>, usize)> = Vec::new();
     for cell in &done {

@@ -91,7 +91,11 @@ impl Page {
         if !from.command.is_empty() {
             self.paragraph(&format!("Command: {}", provenance::command(from)), "", "  ");
         }
-        self.paragraph(&format!("Report made by kreplay-analysis {}, report schema {}.", from.analysis_version, report.schema), "", "  ");
+        self.paragraph(
+            &format!("Report made by kreplay-analysis {}, report schema {}.", from.analysis_version, report.schema),
+            "",
+            "  ",
+        );
         self.gap();
         self.table(&provenance::cells(from));
         for (heading, items) in provenance::lists(from) {
@@ -139,7 +143,8 @@ impl Page {
                 used = false;
             }
             while word.chars().count() > room {
-                let cut = word.char_indices().nth(room.saturating_sub(usize::from(used))).map_or(word.len(), |(i, _)| i);
+                let cut =
+                    word.char_indices().nth(room.saturating_sub(usize::from(used))).map_or(word.len(), |(i, _)| i);
                 self.out.push_str(&format!("{line}{}{}\n", if used { " " } else { "" }, &word[..cut]));
                 word = &word[cut..];
                 line = String::from(rest);
@@ -168,7 +173,8 @@ impl Page {
         }
         self.paragraph(&table.caption, "", "");
         let columns: Vec<Vec<String>> = (0..table.columns.len()).map(|c| column_texts(table, c)).collect();
-        let width_of = |c: usize| columns[c].iter().flat_map(|t| t.lines()).map(|l| l.chars().count()).max().unwrap_or(0);
+        let width_of =
+            |c: usize| columns[c].iter().flat_map(|t| t.lines()).map(|l| l.chars().count()).max().unwrap_or(0);
         let mut next = 1;
         loop {
             let mut shown = vec![0];

@@ -68,7 +68,8 @@ fn report() -> Report {
 }
 
 fn is_unseen(c: char) -> bool {
-    c.is_control() && c != '\n' || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control() && c != '\n'
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[test]
@@ -88,10 +89,50 @@ fn html_and_svg_show_names_as_text() {
         let page = String::from_utf8(render(&report, kind, &RenderOptions::default()).unwrap()).unwrap();
         for tag in page.split('<').skip(1) {
             let known = [
-                "!DOCTYPE", "html", "head", "meta", "title", "style", "body", "header", "main", "nav", "section", "h1", "h2",
-                "h3", "p", "ul", "li", "a", "span", "strong", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "dl",
-                "dt", "dd", "figure", "figcaption", "pre", "code", "details", "summary", "svg", "text", "rect", "polyline",
-                "polygon", "circle", "line",
+                "!DOCTYPE",
+                "html",
+                "head",
+                "meta",
+                "title",
+                "style",
+                "body",
+                "header",
+                "main",
+                "nav",
+                "section",
+                "h1",
+                "h2",
+                "h3",
+                "p",
+                "ul",
+                "li",
+                "a",
+                "span",
+                "strong",
+                "div",
+                "table",
+                "caption",
+                "thead",
+                "tbody",
+                "tr",
+                "th",
+                "td",
+                "dl",
+                "dt",
+                "dd",
+                "figure",
+                "figcaption",
+                "pre",
+                "code",
+                "details",
+                "summary",
+                "svg",
+                "text",
+                "rect",
+                "polyline",
+                "polygon",
+                "circle",
+                "line",
             ];
             let name = tag.trim_start_matches('/').split([' ', '>', '/', '\n']).next().unwrap();
             assert!(known.contains(&name), "{kind}: <{name}");

@@ -64,7 +64,11 @@ fn json() {
 
 #[test]
 fn svg() {
-    let out = text(&report(&Spec { variants: vec!["a".into(), "b".into()], ..Spec::default() }), "svg", &RenderOptions::default());
+    let out = text(
+        &report(&Spec { variants: vec!["a".into(), "b".into()], ..Spec::default() }),
+        "svg",
+        &RenderOptions::default(),
+    );
     assert!(out.contains("<text"), "labels are text, not outlines");
     insta::assert_snapshot!(out);
 }
@@ -75,7 +79,20 @@ fn html_structure() {
     let out = text(&eventful(), "html", &RenderOptions::default());
     let mut skeleton = String::new();
     for line in out.lines() {
-        let shown = ["<section", "<h1", "<h2", "<h3", "<figure", "<figcaption", "<caption", "<li", "<nav", "<meta", "<details", "<p"];
+        let shown = [
+            "<section",
+            "<h1",
+            "<h2",
+            "<h3",
+            "<figure",
+            "<figcaption",
+            "<caption",
+            "<li",
+            "<nav",
+            "<meta",
+            "<details",
+            "<p",
+        ];
         if shown.iter().any(|s| line.starts_with(s)) {
             skeleton.push_str(line.split("<div class=\"chart\">").next().unwrap());
             skeleton.push('\n');
@@ -115,7 +132,8 @@ fn check_nesting(page: &str) {
 #[test]
 fn ten_variants_stay_below_three_megabytes() {
     let variants = (0..10).map(|i| format!("variant-{i}")).collect();
-    let page = render(&report(&Spec { variants, seconds: 5000, ..Spec::default() }), "html", &RenderOptions::default()).unwrap();
+    let page = render(&report(&Spec { variants, seconds: 5000, ..Spec::default() }), "html", &RenderOptions::default())
+        .unwrap();
     assert!(page.len() < 3_000_000, "{} bytes", page.len());
     assert!(String::from_utf8(page).unwrap().contains("Thinned from 14000 samples"));
 }

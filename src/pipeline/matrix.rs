@@ -10,35 +10,53 @@ use kreplay_replay::matrix::{CellState, Ended, Failure, Outcome, Plan, Runner, S
 use kreplay_replay::program::Program;
 use kreplay_replay::results::ResultSink;
 use kreplay_replay::sim::{self, Pacing, SimError};
-use kreplay_replay::variant::{Library, Variant};
+use kreplay_replay::config::DeviceConfig;
+use kreplay_replay::variant::{Library, Variant, recorded_device};
 use kreplay_traces::store::TraceDir;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// Opens, verifies and compiles a trace.
-pub(crate) fn load(path: &Path) -> Result<TraceInput> {
+/// A trace ready to be replayed.
+pub(crate) struct Loaded {
+    input: TraceInput,
+    device: Option<DeviceConfig>,
+}
+
+/// Opens, verifies and compiles a trace; with the disk that it was recorded on, where it says so.
+pub(crate) fn load(path: &Path) -> Result<Loaded> {
     let trace = TraceDir::open(path)?;
+    let device = recorded_device(&trace.manifest().machine.facts);
     let explain = |e: CompileError| {
         let exit = if matches!(e, CompileError::Invalid(_)) { Exit::Internal } else { Exit::Input };
         CliError::new(exit, format!("cannot compile {}: {e}", path.display()))
     };
     let mut source = StoredTrace::new(&trace).map_err(explain)?;
     let program = compile(&mut source, &CompileOptions::default()).map_err(explain)?;
-    Ok(TraceInput { program, path: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())) })
+    let path = Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    Ok(Loaded { input: TraceInput { program, path }, device })
 }
 
 /// The cells that a command line means. Variants are checked before anything is read, so `traces` comes last.
-pub(crate) fn plan(args: &MatrixArgs) -> Result<impl FnOnce(Vec<TraceInput>) -> Plan> {
+///
+/// Variants whose device the command line leaves open get the one of the recording, if all traces agree on it.
+pub(crate) fn plan(args: &MatrixArgs) -> Result<impl FnOnce(Vec<Loaded>) -> Plan> {
     let mut library = Library::builtin()?;
     for file in &args.variant_file {
         library.load(file)?;
     }
     let patterns =
         if args.variants.is_empty() { DEFAULT_VARIANTS.map(str::to_owned).to_vec() } else { args.variants.clone() };
-    let variants = library.select(&patterns, &args.with, &args.sets)?;
+    let mut variants = library.select(&patterns, &args.with, &args.sets)?;
     let pacing: Pacing = args.pacing.parse().map_err(|e: String| CliError::new(Exit::Usage, e))?;
     let seeds = (1..=args.seeds).collect();
-    Ok(move |traces| Plan { traces, variants, seeds, pacing: pacing.to_string(), code_version: code_version() })
+    Ok(move |loaded: Vec<Loaded>| {
+        let same = loaded.windows(2).all(|w| w[0].device == w[1].device);
+        if let Some(device) = loaded.first().and_then(|l| l.device.as_ref()).filter(|_| same) {
+            variants.iter_mut().filter(|v| !v.has_chosen_device()).for_each(|v| v.adopt_device(device));
+        }
+        let traces = loaded.into_iter().map(|l| l.input).collect();
+        Plan { traces, variants, seeds, pacing: pacing.to_string(), code_version: code_version() }
+    })
 }
 
 /// The engine.
@@ -88,6 +106,6 @@ pub(crate) fn simulate(cli: &Cli, args: &MatrixArgs, plan: &Plan, results: &Path
 }
 
 /// Traces of several paths.
-pub(crate) fn load_all(paths: &[PathBuf]) -> Result<Vec<TraceInput>> {
+pub(crate) fn load_all(paths: &[PathBuf]) -> Result<Vec<Loaded>> {
     paths.iter().map(|p| load(p)).collect()
 }

@@ -1,22 +1,23 @@
 //! Fairness between clients: finish times and Jain's index.
 //!
-//! A client is all foreground tasks that carry the same client name; where no task carries one, each foreground task that
-//! moved bytes is a client of its own. A client finishes when its last task ends (s from the start of the trace).
+//! A client is all foreground tasks that carry the same client name. Where no task carries one, each foreground task that
+//! moved at least [`SHARE`] of the bytes of the busiest is a client of its own (a shell that only waits is none). A client finishes when its last task ends (s from the start of the trace).
 //! `last_over_first`: latest finish over earliest finish (ratio). `jain`: Jain's index ([`crate::stats::jain`]) over the
 //! clients' rates, bytes moved per second between a client's start and its finish; over 1/seconds if no bytes moved.
 
 use super::{Context, Metric};
 use crate::cell::{CellData, Task, mib, seconds};
 use crate::error::Result;
-use crate::model::{
-    Better, Block, Cell, Column, Definition, DotPoint, DotRow, Dots, Origin, Section, Table, Unit,
-};
+use crate::model::{Better, Block, Cell, Column, Definition, DotPoint, DotRow, Dots, Origin, Section, Table, Unit};
 use crate::recorded::Recorded;
 use crate::stats::jain;
 use indexmap::IndexMap;
 
 /// Clients that get a row each in the table of finish times; more are summed up in words.
 const ROWS_PER_CELL: usize = 40;
+
+/// Least share of the busiest task's bytes that makes a task a client.
+const SHARE: f64 = 0.01;
 
 pub(crate) struct Clients;
 
@@ -64,13 +65,14 @@ impl Facts {
 
 fn clients_of(cell: &CellData, recorded: &Recorded) -> Vec<Client> {
     let named = cell.foreground().any(|t| t.client.is_some());
-    let moved = cell.foreground().any(|t| t.bytes_read + t.bytes_written > 0);
-    let counts = |t: &&Task| if named { t.client.is_some() } else { !moved || t.bytes_read + t.bytes_written > 0 };
+    let moved = |t: &Task| t.bytes_read.saturating_add(t.bytes_written);
+    let enough = cell.foreground().map(moved).max().unwrap_or(0) as f64 * SHARE;
+    let counts = |t: &&Task| if named { t.client.is_some() } else { moved(t) as f64 >= enough };
     let mut clients: IndexMap<String, Client> = IndexMap::new();
     for task in cell.foreground().filter(counts) {
-        let name = task.client.clone().unwrap_or_else(|| format!("{} ({})", task.name, task.tid));
+        let name = task.client.clone().unwrap_or_else(|| task.shown_name());
         let recorded_end_ns = recorded.end_ns(task.tid);
-        let bytes = task.bytes_read.saturating_add(task.bytes_written);
+        let bytes = moved(task);
         match clients.get_mut(&name) {
             None => {
                 let client =
@@ -126,6 +128,7 @@ impl Metric for Clients {
                 Block::Table(finish_table(context, facts)),
             ],
             definitions: vec![
+                Definition::new("client", "the tasks that carry one client's name; without such names each task that moved at least 1 % of what the busiest one moved"),
                 Definition::new("last/first", "latest finish divided by earliest finish; 1 is even"),
                 Definition::new("Jain index", "(sum of rates)² / (n × sum of squared rates), where a client's rate is the bytes it moved per second from its start to its finish; 1 is even, 1/n is one client taking all (Jain, Chiu, Hawe, 1984)"),
             ],
@@ -184,8 +187,7 @@ fn finish_chart(context: &Context<'_>, facts: &[Facts]) -> Dots {
     let point = |name: &str, ns: i64| DotPoint { label: name.to_string(), value: seconds(ns) };
     let mut rows: Vec<DotRow> = Vec::new();
     if let Some(f) = facts.first() {
-        let points: Vec<DotPoint> =
-            f.clients.iter().filter_map(|c| Some(point(&c.name, c.recorded_end_ns?))).collect();
+        let points: Vec<DotPoint> = f.clients.iter().filter_map(|c| Some(point(&c.name, c.recorded_end_ns?))).collect();
         if !points.is_empty() {
             rows.push(DotRow { label: "(recorded)".to_string(), origin: Origin::Recorded, points });
         }
@@ -197,7 +199,8 @@ fn finish_chart(context: &Context<'_>, facts: &[Facts]) -> Dots {
     }));
     Dots {
         id: "client-finish".to_string(),
-        caption: "One dot a client, where it finished. The bar spans first to last: short and left is good.".to_string(),
+        caption: "One dot a client, where it finished. The bar spans first to last: short and left is good."
+            .to_string(),
         axis: "finish".to_string(),
         unit: Unit::Seconds,
         log: false,
@@ -217,7 +220,11 @@ fn finish_table(context: &Context<'_>, facts: &[Facts]) -> Table {
         columns.push(Column::number("recorded_s", "(recorded)", Unit::Seconds, 2));
     }
     columns.extend(
-        context.cells.iter().enumerate().map(|(i, c)| Column::number(&format!("cell{i}_s"), &c.label, Unit::Seconds, 2)),
+        context
+            .cells
+            .iter()
+            .enumerate()
+            .map(|(i, c)| Column::number(&format!("cell{i}_s"), &c.label, Unit::Seconds, 2)),
     );
     let mut table = Table::new("client-finish-times", &caption, columns);
     let Some(first) = facts.first() else { return table };

@@ -2,7 +2,7 @@
 //!
 //! Only calls with both durations count. Ratio: simulated sum over recorded sum.
 
-use super::call_latency::{kind_order, spreads};
+use super::call_latency::{NO_CALLS, kind_order, spreads};
 use super::{Context, Metric};
 use crate::cell::{CellData, millis, seconds};
 use crate::error::Result;
@@ -27,8 +27,8 @@ impl Metric for RecordedCalls {
         let both = || simulated.iter().zip(&recorded).map(|(s, r)| (*s).zip(*r));
         let simulated = spreads(&split.labels, &split.of_row, both().map(|b| b.map(|(s, _)| s)));
         let recorded = spreads(&split.labels, &split.of_row, both().map(|b| b.map(|(_, r)| r)));
-        let mut kinds: Vec<_> =
-            recorded.into_iter().zip(simulated).map(|((name, r), (_, s))| (name, r, s)).collect();
+        let mut kinds: Vec<_> = recorded.into_iter().zip(simulated).map(|((name, r), (_, s))| (name, r, s)).collect();
+        kinds.retain(|(name, _, _)| !NO_CALLS.contains(&name.as_str()));
         kinds.sort_by(|a, b| kind_order(&a.0).cmp(&kind_order(&b.0)));
         Ok(Facts { kinds })
     }

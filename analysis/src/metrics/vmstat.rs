@@ -46,9 +46,8 @@ impl Metric for Vmstat {
             .map(|v| context.recorded.time_s.iter().zip(v).filter_map(|(t, v)| Some((*t, (*v)?))).collect())
             .collect();
         let all = || facts.iter().map(|f| &f.series).chain(std::iter::once(&recorded));
-        let used: Vec<usize> = (0..COLUMNS.len())
-            .filter(|c| all().filter_map(|s| s.get(*c)).flatten().any(|(_, v)| *v > 0.0))
-            .collect();
+        let used: Vec<usize> =
+            (0..COLUMNS.len()).filter(|c| all().filter_map(|s| s.get(*c)).flatten().any(|(_, v)| *v > 0.0)).collect();
         if used.is_empty() {
             return None;
         }
@@ -58,9 +57,12 @@ impl Metric for Vmstat {
             .map(|c| all().filter_map(|s| s.get(c)).flatten().map(|(_, v)| *v).fold(0.0, f64::max))
             .collect();
         let mut blocks = vec![Block::Table(table(context, facts, &recorded, &used))];
-        blocks.extend(context.labelled(facts).enumerate().map(|(i, (label, f))| {
-            Block::Strips(strips(i, label, f, &recorded, &used, &tops, end_s))
-        }));
+        blocks.extend(
+            context
+                .labelled(facts)
+                .enumerate()
+                .map(|(i, (label, f))| Block::Strips(strips(i, label, f, &recorded, &used, &tops, end_s))),
+        );
         Some(Section {
             id: "vmstat".to_string(),
             title: "vmstat, recorded and simulated".to_string(),
@@ -90,7 +92,8 @@ fn strips(
     end_s: f64,
 ) -> Strips {
     let empty = Vec::new();
-    let longest = used.iter().map(|c| facts.series[*c].len().max(recorded.get(*c).map_or(0, Vec::len))).max().unwrap_or(0);
+    let longest =
+        used.iter().map(|c| facts.series[*c].len().max(recorded.get(*c).map_or(0, Vec::len))).max().unwrap_or(0);
     let thin = |points: &[(f64, f64)]| envelope(points, POINTS / 2);
     Strips {
         id: format!("vmstat-{index}"),

@@ -17,6 +17,7 @@
 
 mod error;
 mod plan;
+mod reader;
 mod recording;
 
 use std::collections::BTreeMap;
@@ -31,10 +32,13 @@ use kreplay_traces::store::{ClockKind, SourceFacts, SourceKey, TraceWriter};
 
 pub use error::IngestError;
 pub use plan::{Plan, Planned, plan};
+pub use reader::Reader;
 pub use recording::Recording;
 
+use crate::blktrace::merge::Merged;
 use crate::diag::Diagnostics;
 use crate::format::{Format, ParseOptions};
+use crate::order::Ordered;
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -166,22 +170,33 @@ fn one(
     options: &Options,
     on_bytes: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Ingested, IngestError> {
-    let Planned { path, format, parse, open, .. } = planned;
+    let Planned { path, format, parse, open, parts, .. } = planned;
     let key = SourceKey {
         path: path.to_string_lossy().into_owned(),
         format: format.id().to_owned(),
         options: option_names(&parse),
     };
-    if open.is_none() && writer.reuse_source(&key, &path)? {
+    if open.is_none() && parts.is_empty() && writer.reuse_source(&key, &path)? {
         return Ok(Ingested { path, format: format.id(), diagnostics: None, cut: None, changed: None });
     }
-    let (head, input) = match open {
-        Some((head, input)) => (head, input),
-        None => (Vec::new(), Input::open(&path, options.limits)?),
+    let (head, input): (Vec<u8>, Reader) = match open {
+        Some((head, input)) => (head, input.into()),
+        None if parts.is_empty() => (Vec::new(), Input::open(&path, options.limits)?.into()),
+        None => {
+            let files = parts.iter().map(|p| Input::open(p, options.limits)).collect::<Result<Vec<_>, _>>()?;
+            (Vec::new(), Reader::Merged { name: path.clone(), files: Merged::new(files) })
+        }
     };
     writer.begin_source(key, ClockKind::Relative)?;
     let mut diag = if options.strict { Diagnostics::strict() } else { Diagnostics::new() };
-    let read = read(&head, input, format, &parse, writer, &mut diag, on_bytes)?;
+    let mut ordered = Ordered::new(writer);
+    let read = read(&head, input, format, &parse, &mut ordered, &mut diag, on_bytes)?;
+    let late = ordered.finish();
+    if late > 0 {
+        diag.warn("not-ordered", None, || {
+            format!("{late} rows ended so long after they began that they could not be put into their place in time")
+        });
+    }
     if diag.stopped() {
         let reject = Box::new(diag.rejects()[0].clone());
         return Err(IngestError::Strict { path, reject });
@@ -228,7 +243,7 @@ pub struct ReadFacts {
 /// [`ReadFacts::cut`].
 pub fn read(
     head: &[u8],
-    mut input: Input,
+    mut input: Reader,
     format: &dyn Format,
     parse: &ParseOptions,
     out: &mut dyn EventSink,

@@ -29,6 +29,8 @@ pub struct Planned {
     pub bytes: Option<u64>,
     /// Index into [`Plan::recordings`] of the recording that it belongs to.
     pub recording: Option<usize>,
+    /// The files of a set that is read as one (the per-CPU files of a binary trace); empty for a single file.
+    pub parts: Vec<PathBuf>,
     /// Standard input, already open because its head was looked at.
     pub(super) open: Option<(Vec<u8>, Input)>,
 }
@@ -66,8 +68,14 @@ pub fn plan(paths: &[PathBuf], options: &Options) -> Result<Plan, IngestError> {
         if path.as_os_str() != "-" && fs::metadata(path).is_ok_and(|m| m.is_dir()) {
             directory(path, forced, options, &mut plan)?;
         } else {
-            let named = named(path, forced, options)?;
-            plan.inputs.push(named);
+            let mut set = siblings(path);
+            if set.is_empty() {
+                plan.inputs.push(named(path, forced, options)?);
+                continue;
+            }
+            set.retain(|part| !plan.inputs.iter().any(|i| i.parts.contains(part)));
+            let inputs = set.iter().map(|p| named(p, forced, options)).collect::<Result<Vec<_>, _>>()?;
+            plan.inputs.extend(merge_sets(inputs));
         }
     }
     Ok(plan)
@@ -84,7 +92,15 @@ fn named(path: &Path, forced: Option<&'static dyn Format>, options: &Options) ->
             .map_err(|why| IngestError::Undetected { path: path.to_path_buf(), why })?,
     };
     let open = (path.as_os_str() == "-").then_some((head, input));
-    Ok(Planned { path: path.to_path_buf(), format, parse: parse_options(path, options, None), bytes, recording: None, open })
+    Ok(Planned {
+        path: path.to_path_buf(),
+        format,
+        parse: parse_options(path, options, None),
+        bytes,
+        recording: None,
+        parts: Vec::new(),
+        open,
+    })
 }
 
 fn directory(
@@ -118,11 +134,14 @@ fn directory(
                 parse: parse_options(path, options, recording.map(|r| &plan.recordings[r])),
                 bytes,
                 recording,
+                parts: Vec::new(),
                 open: None,
             }),
             Err(why) => plan.skipped.push(Skipped { path: path.clone(), why }),
         }
     }
+    let found = plan.inputs.split_off(files_before);
+    plan.inputs.extend(merge_sets(found));
     let is_log = |i: &Planned| i.format.id() != crate::layout::Layout.id();
     if files.is_empty() {
         return Err(IngestError::EmptyDirectory { path: dir.to_path_buf() });
@@ -132,6 +151,61 @@ fn directory(
         return Err(IngestError::NoLogs { path: dir.to_path_buf(), files: files.len(), reasons });
     }
     Ok(())
+}
+
+/// `name.blktrace.N` cut into the set's name and the CPU.
+fn cpu_file(path: &Path) -> Option<(PathBuf, u32)> {
+    let cpu = path.extension()?.to_str()?.parse().ok()?;
+    let set = path.with_extension("");
+    (set.extension()? == "blktrace").then_some((set, cpu))
+}
+
+/// The per-CPU files that belong to a path: to one of them, to `name.blktrace`, or to the bare name that blktrace was
+/// given. Empty where the path is something else.
+fn siblings(path: &Path) -> Vec<PathBuf> {
+    let set = match cpu_file(path) {
+        Some((set, _)) => set,
+        None if path.exists() => return Vec::new(),
+        None if path.extension().is_some_and(|e| e == "blktrace") => path.to_path_buf(),
+        None => {
+            let mut name = path.as_os_str().to_owned();
+            name.push(".blktrace");
+            name.into()
+        }
+    };
+    let dir = set.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let mut files: Vec<(u32, PathBuf)> = entries
+        .flatten()
+        .filter_map(|e| {
+            let path = set.with_file_name(e.file_name());
+            let (of, cpu) = cpu_file(&path)?;
+            (of == set).then_some((cpu, path))
+        })
+        .collect();
+    files.sort();
+    files.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Put the per-CPU files of each binary trace together, in the place of the first.
+fn merge_sets(inputs: Vec<Planned>) -> Vec<Planned> {
+    let mut out: Vec<Planned> = Vec::new();
+    for input in inputs {
+        let set = cpu_file(&input.path).filter(|_| input.format.id() == crate::blktrace::Blktrace.id());
+        let Some((set, _)) = set else {
+            out.push(input);
+            continue;
+        };
+        match out.iter_mut().find(|i| i.path == set && !i.parts.is_empty()) {
+            Some(first) => {
+                first.bytes = first.bytes.zip(input.bytes).map(|(a, b)| a + b);
+                first.parts.push(input.path);
+                first.parts.sort_by_key(|p| cpu_file(p).map(|(_, cpu)| cpu));
+            }
+            None => out.push(Planned { parts: vec![input.path], path: set, ..input }),
+        }
+    }
+    out
 }
 
 /// Regular files below a directory sorted by path, and everything else that is no directory.
@@ -190,6 +264,7 @@ fn parse_options(path: &Path, options: &Options, recording: Option<&Recording>) 
     let mut parse = options.parse.clone();
     // `strace -ff -o NAME` writes NAME.TID.
     let suffix = path.extension().and_then(|e| e.to_str()).filter(|e| e.bytes().all(|b| b.is_ascii_digit()));
+    let suffix = suffix.filter(|_| cpu_file(path).is_none());
     parse.tid = parse.tid.or_else(|| suffix?.parse().ok());
     parse.root = parse.root.or_else(|| recording?.root.clone());
     parse.dev = parse.dev.or_else(|| recording?.dev);

@@ -189,9 +189,8 @@ pub(super) static CALLS: &[Call] = calls! {
 pub(super) fn find(name: &[u8]) -> Option<(&'static str, &'static Call)> {
     type Index = FxHashMap<&'static [u8], (&'static str, &'static Call)>;
     static INDEX: OnceLock<Index> = OnceLock::new();
-    let index = INDEX.get_or_init(|| {
-        CALLS.iter().flat_map(|c| c.names.iter().map(move |n| (n.as_bytes(), (*n, c)))).collect()
-    });
+    let index =
+        INDEX.get_or_init(|| CALLS.iter().flat_map(|c| c.names.iter().map(move |n| (n.as_bytes(), (*n, c)))).collect());
     index.get(name).copied()
 }
 

@@ -129,7 +129,7 @@ impl Columns {
             }
             Role::Path => complete(&mut self.path, &mut self.dir, &mut self.scratch, arg),
             Role::Path2 => complete(&mut self.path2, &mut self.dir, &mut self.scratch, arg),
-            Role::Len => self.len = c_int(word(arg)),
+            Role::Len => self.len = c_int(word(arg)).or_else(|| length_before_output(arg)),
             Role::Off => self.offset = c_int(word(arg)),
             Role::OffAt => self.offset = arg.strip_prefix(b"[").and_then(leading_int),
             Role::Addr => self.addr = if arg == b"NULL" { Some(0) } else { c_int(word(arg)) },
@@ -198,6 +198,11 @@ fn word(arg: &[u8]) -> &[u8] {
     }
 }
 
+/// The digits at the beginning of an argument that program output was printed into (`33done`).
+fn length_before_output(arg: &[u8]) -> Option<i64> {
+    c_int(&arg[..arg.iter().take_while(|b| b.is_ascii_digit()).count()])
+}
+
 /// The integer at the beginning of a text.
 fn leading_int(text: &[u8]) -> Option<i64> {
     let end = text.iter().position(|b| !(b.is_ascii_alphanumeric() || *b == b'-')).unwrap_or(text.len());
@@ -244,7 +249,10 @@ mod tests {
     fn fields_outside_of_strings_only() {
         assert_eq!(field(b"{a=\"st_size=9\", st_size=3}", b"st_size=").and_then(leading_int), Some(3));
         assert_eq!(field(b"{xst_size=9}", b"st_size="), None);
-        assert_eq!(field_sum(b"[{iov_base=\"iov_len=7\", iov_len=5}, {iov_base=\"\"..., iov_len=6}]", b"iov_len="), Some(11));
+        assert_eq!(
+            field_sum(b"[{iov_base=\"iov_len=7\", iov_len=5}, {iov_base=\"\"..., iov_len=6}]", b"iov_len="),
+            Some(11)
+        );
         assert_eq!(field_sum(b"[{iov_base=\"\", iov_len=5}, ...]", b"iov_len="), None);
         assert_eq!(field_sum(b"0x7ffe", b"iov_len="), None);
     }

@@ -193,7 +193,11 @@ mod tests {
             ("5<UNIX-STREAM:[1->2, \"/s\"]>, x) = 0", &["5<UNIX-STREAM:[1->2, \"/s\"]>", "x"], " = 0"),
             ("AT_FDCWD</x y>, \"f\") = 0", &["AT_FDCWD</x y>", "\"f\""], " = 0"),
             ("{a=1, b=[2, 3], ...}, 4) = 0", &["{a=1, b=[2, 3], ...}", "4"], " = 0"),
-            ("[{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 9", &["[{WIFEXITED(s) && WEXITSTATUS(s) == 0}]", "0", "NULL"], " = 9"),
+            (
+                "[{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 9",
+                &["[{WIFEXITED(s) && WEXITSTATUS(s) == 0}]", "0", "NULL"],
+                " = 9",
+            ),
             ("0x7f /* 37 vars, (a) */) = 0", &["0x7f /* 37 vars, (a) */"], " = 0"),
             ("1<<20, 2) = 0", &["1<<20", "2"], " = 0"),
             ("<... resuming interrupted nanosleep ...>) = 0", &["<... resuming interrupted nanosleep ...>"], " = 0"),

@@ -18,6 +18,7 @@ use kreplay_traces::event::{EventSink, SyscallRow};
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
 use crate::lines::{Line, LineParser, Lines};
+use crate::num::unquote;
 use calls::ResultRole;
 use clock::Clock;
 use columns::Columns;
@@ -73,7 +74,29 @@ struct StraceLines {
     tasks: Tasks,
     columns: Columns,
     default_tid: i64,
+    /// Lines without a thread id were seen: on a terminal the first thread has none until there is a second.
+    bare: bool,
     joined: Vec<u8>,
+    /// A call without an end: output of the traced program may have been printed into it.
+    cut: Option<Cut>,
+    /// Inside of a `-c`/`-C` table.
+    summary: bool,
+}
+
+/// Lines that a cut call may span: program output is mostly one.
+const CUT_LINES: usize = 16;
+
+/// A held line and what followed it.
+struct Cut {
+    text: Vec<u8>,
+    number: i64,
+    offset: i64,
+    paren: usize,
+    body: usize,
+    start: Start,
+    reason: &'static Reason,
+    at: usize,
+    more: Vec<Vec<u8>>,
 }
 
 /// Where and when a call began.
@@ -91,7 +114,10 @@ impl StraceLines {
             tasks: Tasks::default(),
             columns: Columns::default(),
             default_tid: options.tid.unwrap_or(0),
+            bare: false,
             joined: Vec::new(),
+            cut: None,
+            summary: false,
         }
     }
 
@@ -197,7 +223,7 @@ impl StraceLines {
     fn resumed(
         &mut self,
         body: &[u8],
-        start: Start,
+        mut start: Start,
         line: &Line<'_>,
         body_at: usize,
         out: &mut dyn EventSink,
@@ -206,6 +232,12 @@ impl StraceLines {
         let Some((name, rest)) = resumed_parts(body) else {
             return Outcome::Reject(&NOT_A_CALL, Some(body_at));
         };
+        // The thread may have been printed without its id in one of the halves.
+        if !self.tasks.has_open(start.tid)
+            && let Some(tid) = self.tasks.only_open(name).filter(|tid| *tid == 0 || start.tid == self.default_tid)
+        {
+            start.tid = tid;
+        }
         let open = self.tasks.take_open(start.tid);
         let mut joined = std::mem::take(&mut self.joined);
         joined.clear();
@@ -259,16 +291,32 @@ impl StraceLines {
 
 impl LineParser for StraceLines {
     fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
-        let bytes = line.bytes;
+        let bytes = unquote(line.bytes);
+        let shift = line.bytes.len() - bytes.len();
+        if self.cut.is_some() {
+            if let Some(outcome) = self.mend(bytes, out, diag) {
+                return outcome;
+            }
+            self.give_up(out, diag);
+        }
         let p = prefix(bytes);
         let body = &bytes[p.body..];
-        let Some(&first) = body.first() else { return Outcome::Note("blank") };
-        if let Some(kind) = remark(bytes, body) {
+        let Some(&first) = body.first() else {
+            self.summary = false;
+            return Outcome::Note("blank");
+        };
+        if let Some(kind) = remark(line.bytes, body) {
+            self.without_message(body);
             return Outcome::Note(kind);
+        }
+        if first == b'%' || self.summary || body.starts_with(b"time ") {
+            if let Some(outcome) = self.table(bytes.trim_ascii()) {
+                return outcome;
+            }
         }
         match first {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'?' => {
-                let Some(paren) = call_paren(body) else { return Outcome::Reject(&NOT_A_CALL, Some(p.body)) };
+                let Some(paren) = call_paren(body) else { return Outcome::Reject(&NOT_A_CALL, Some(shift + p.body)) };
                 let start = self.start(&p, line, diag);
                 self.abandon(start.tid, out);
                 if let Some(end) = unfinished_end(body) {
@@ -277,12 +325,26 @@ impl LineParser for StraceLines {
                 }
                 match self.call(body, paren, start, None, out) {
                     Ok(()) => Outcome::Event,
-                    Err((reason, at)) => Outcome::Reject(reason, Some(p.body + at)),
+                    Err((reason, at)) => {
+                        let text = self.without_message(body).to_vec();
+                        self.cut = Some(Cut {
+                            text,
+                            number: line.number,
+                            offset: line.offset,
+                            paren,
+                            body: shift + p.body,
+                            start,
+                            reason,
+                            at,
+                            more: Vec::new(),
+                        });
+                        Outcome::Later
+                    }
                 }
             }
             b'<' => {
                 let start = self.start(&p, line, diag);
-                self.resumed(body, start, line, p.body, out, diag)
+                self.resumed(body, start, line, shift + p.body, out, diag)
             }
             b'-' if body.starts_with(b"--- ") => {
                 self.start(&p, line, diag);
@@ -293,11 +355,12 @@ impl LineParser for StraceLines {
                 self.abandon(start.tid, out);
                 Outcome::Note("exit")
             }
-            _ => Outcome::Reject(&NOT_A_CALL, Some(p.body)),
+            _ => Outcome::Reject(&NOT_A_CALL, Some(shift + p.body)),
         }
     }
 
     fn end(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        self.give_up(out, diag);
         for tid in self.tasks.open_tids() {
             self.abandon(tid, out);
         }
@@ -307,9 +370,119 @@ impl LineParser for StraceLines {
 }
 
 impl StraceLines {
+    /// The thread whose lines had no id is this one: it is new, but nobody made it.
+    #[cold]
+    fn identify(&mut self, tid: i64, line: i64, diag: &mut Diagnostics) {
+        self.tasks.identify(0, tid);
+        self.default_tid = tid;
+        diag.warn("strace-first-thread", Some(line), || {
+            format!("calls before this line without a thread id (0) are those of thread {tid}; record with -o FILE")
+        });
+    }
+
+    /// strace's own message at the end of a cut line, `... Process N attached`: the line without it.
+    fn without_message<'b>(&mut self, body: &'b [u8]) -> &'b [u8] {
+        let Some(at) = memchr::memmem::rfind(body, b"Process ") else { return body };
+        let Some(tid) = body[at + 8..].strip_suffix(b" attached").and_then(crate::num::dec_i64) else { return body };
+        self.tasks.seen(tid);
+        let head = &body[..at];
+        head.strip_suffix(b"strace: ").unwrap_or(head)
+    }
+
+    /// Try this line as the rest of a held call. A terminal shows `write(1, "done\n", 5done` and then `) = 5`.
+    fn mend(&mut self, line: &[u8], out: &mut dyn EventSink, diag: &mut Diagnostics) -> Option<Outcome> {
+        let cut = self.cut.as_mut()?;
+        let p = prefix(line);
+        let own = call_paren(&line[p.body..]).is_some() || line[p.body..].starts_with(b"<... ");
+        // A line that is a call by itself is none of the program's output; neither is one with a prefix.
+        if own || (p.stamp.is_some() && cut.text.first() != line.first()) || cut.more.len() == CUT_LINES {
+            return None;
+        }
+        if line.trim_ascii() == b"<unfinished ...>" {
+            let cut = self.cut.take()?;
+            let (name, args) = (&cut.text[..cut.paren], &cut.text[cut.paren + 1..]);
+            self.tasks.open(cut.start.tid, name, args, cut.start.time_ns, cut.number);
+            self.settle_cut(&cut, Outcome::Event, out, diag);
+            return Some(Outcome::Note("continuation"));
+        }
+        let end = last_end(line).filter(|end| result::result(&line[end + 1..]).is_ok());
+        let Some(end) = end else {
+            cut.more.push(line.to_vec());
+            return Some(Outcome::Later);
+        };
+        let cut = self.cut.take()?;
+        let mut joined = cut.text.clone();
+        for piece in &cut.more {
+            joined.push(b'\n');
+            joined.extend_from_slice(piece);
+        }
+        joined.push(b'\n');
+        joined.extend_from_slice(&line[..end]);
+        joined.extend_from_slice(&line[end..]);
+        let done = self.call(&joined, cut.paren, cut.start, None, out);
+        let outcome = match done {
+            Ok(()) => Outcome::Event,
+            Err(_) => Outcome::Reject(cut.reason, Some(cut.body + cut.at)),
+        };
+        self.settle_cut(&cut, outcome, out, diag);
+        diag.warn("program-output", Some(cut.number), || {
+            "output of the traced program was printed into a call; the call was put together again".into()
+        });
+        Some(Outcome::Note("program-output"))
+    }
+
+    /// Decide a held call's own line; the lines after it were the program's output.
+    fn settle_cut(&self, cut: &Cut, outcome: Outcome, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        diag.settle(outcome, &Line { bytes: &cut.text, number: cut.number, offset: cut.offset }, out);
+        for (i, piece) in cut.more.iter().enumerate() {
+            let line = Line { bytes: piece, number: cut.number + 1 + i as i64, offset: cut.offset };
+            diag.settle(Outcome::Note("program-output"), &line, out);
+        }
+    }
+
+    /// A held call has no end: it is a reject, and so is what followed it.
+    fn give_up(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        let Some(cut) = self.cut.take() else { return };
+        let line = Line { bytes: &cut.text, number: cut.number, offset: cut.offset };
+        diag.settle(Outcome::Reject(cut.reason, Some(cut.body + cut.at)), &line, out);
+        let mut offset = cut.offset + cut.text.len() as i64;
+        for (i, piece) in cut.more.iter().enumerate() {
+            let line = Line { bytes: piece, number: cut.number + 1 + i as i64, offset };
+            let outcome = match piece.trim_ascii() {
+                b"" => Outcome::Note("blank"),
+                text => remark(piece, text).map_or(Outcome::Reject(&NOT_A_CALL, None), Outcome::Note),
+            };
+            diag.settle(outcome, &line, out);
+            offset += piece.len() as i64 + 1;
+        }
+    }
+
+    /// Lines of a summary table (`-c`, `-C`): header, rule, rows, total.
+    fn table(&mut self, line: &[u8]) -> Option<Outcome> {
+        let is_header = memchr::memmem::find(line, b"usecs/call").is_some();
+        if is_header {
+            self.summary = true;
+            return Some(Outcome::Note("summary"));
+        }
+        let in_table = self.summary && line.iter().all(|b| b.is_ascii_alphanumeric() || b" .-_%".contains(b));
+        self.summary &= in_table;
+        in_table.then_some(Outcome::Note("summary"))
+    }
+
     #[inline]
     fn start(&mut self, p: &Prefix<'_>, line: &Line<'_>, diag: &mut Diagnostics) -> Start {
-        let tid = p.tid.unwrap_or(self.default_tid);
+        let tid = match p.tid {
+            None => {
+                self.bare = true;
+                self.default_tid
+            }
+            Some(tid) => {
+                if self.bare && self.default_tid == 0 && !self.tasks.knows(tid) {
+                    self.identify(tid, line.number, diag);
+                }
+                tid
+            }
+        };
         let task = self.tasks.seen(tid);
         if let Some(comm) = p.comm {
             task.rename(comm);
@@ -351,7 +524,10 @@ impl EventSink for Orphan<'_> {
 
 /// Lines that strace itself says and that are no call.
 fn remark(line: &[u8], body: &[u8]) -> Option<&'static str> {
-    let word = line.trim_ascii_start();
+    let word = line.trim_ascii();
+    if word.starts_with(b"> ") && word.ends_with(b"]") && memchr::memmem::find(word, b" [0x").is_some() {
+        return Some("stack");
+    }
     match body[0] {
         b's' if word.starts_with(b"strace: ") => Some("strace-message"),
         b'P' if body.starts_with(b"Process ") => {
@@ -359,9 +535,6 @@ fn remark(line: &[u8], body: &[u8]) -> Option<&'static str> {
             said.iter().any(|s| memchr::memmem::find(body, s).is_some()).then_some("strace-message")
         }
         b'[' if body.starts_with(b"[ Process PID=") => Some("strace-message"),
-        b'>' if body.starts_with(b"> ") && body.ends_with(b"]") && memchr::memmem::find(body, b"[0x").is_some() => {
-            Some("stack")
-        }
         _ => None,
     }
 }

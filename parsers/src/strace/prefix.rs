@@ -168,7 +168,12 @@ mod tests {
         let cases: &[(&str, Option<i64>, Option<Stamp>, &str)] = &[
             ("read(3, \"\", 1) = 1", None, None, "read(3, \"\", 1) = 1"),
             ("  rename(\"a\", \"b\") = 0", None, None, "rename(\"a\", \"b\") = 0"),
-            ("28593 1796035855.358749 brk(NULL)", Some(28593), Some(Stamp::Epoch(1_796_035_855_358_749_000)), "brk(NULL)"),
+            (
+                "28593 1796035855.358749 brk(NULL)",
+                Some(28593),
+                Some(Stamp::Epoch(1_796_035_855_358_749_000)),
+                "brk(NULL)",
+            ),
             ("6947  brk(NULL)", Some(6947), None, "brk(NULL)"),
             ("[pid    75] brk(NULL)", Some(75), None, "brk(NULL)"),
             ("[pid 75] 12:00:00 brk(NULL)", Some(75), Some(Stamp::TimeOfDay(noon)), "brk(NULL)"),

@@ -4,6 +4,8 @@ use hashbrown::HashMap;
 use kreplay_traces::event::{EventSink, ProcessRow};
 use rustc_hash::FxBuildHasher;
 
+use super::text::push_unescaped;
+
 /// A call that was begun and not yet resumed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
@@ -28,7 +30,9 @@ pub(super) struct Task {
 impl Task {
     pub(super) fn rename(&mut self, comm: &[u8]) {
         if self.comm.as_ref().is_none_or(|c| c.as_bytes() != comm) {
-            self.comm = Some(String::from_utf8_lossy(comm).into_owned());
+            let mut text = String::new();
+            push_unescaped(&mut text, &mut Vec::new(), comm);
+            self.comm = Some(text);
         }
     }
 }
@@ -75,6 +79,30 @@ impl Tasks {
         }
     }
 
+    /// The thread is known: it was seen, made by another, or attached.
+    pub(super) fn knows(&self, tid: i64) -> bool {
+        self.index.contains_key(&tid)
+    }
+
+    /// A thread turns out to have this id (it was printed without one before).
+    pub(super) fn identify(&mut self, anonymous: i64, tid: i64) {
+        if let Some(at) = self.index.remove(&anonymous) {
+            self.index.insert(tid, at);
+            self.list[at].tid = tid;
+            for task in self.list.iter_mut().filter(|t| t.parent == Some(anonymous)) {
+                task.parent = Some(tid);
+            }
+        }
+    }
+
+    /// The only thread with an open call of this name.
+    pub(super) fn only_open(&self, name: &[u8]) -> Option<i64> {
+        let mut open =
+            self.list.iter().filter(|t| t.open.is_some_and(|o| o.name_len == name.len()) && t.text.starts_with(name));
+        let first = open.next()?;
+        open.next().is_none().then_some(first.tid)
+    }
+
     /// The thread runs another program now. The kernel keeps 15 bytes of a name.
     pub(super) fn named(&mut self, tid: i64, name: &str) {
         let end = (0..=name.len().min(15)).rev().find(|i| name.is_char_boundary(*i)).unwrap_or(0);
@@ -94,6 +122,11 @@ impl Tasks {
     #[inline]
     pub(super) fn take_open(&mut self, tid: i64) -> Option<Open> {
         self.seen(tid).open.take()
+    }
+
+    /// The thread has an open call.
+    pub(super) fn has_open(&mut self, tid: i64) -> bool {
+        self.seen(tid).open.is_some()
     }
 
     pub(super) fn reopen(&mut self, tid: i64, open: Open) {

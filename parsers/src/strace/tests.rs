@@ -220,7 +220,10 @@ fn halves_are_joined_by_thread() {
         2 10.300000000 <... wait4 resumed> [{WIFEXITED(s)}], 0, NULL) = 9\n";
     let (rows, diag) = parse(&text.replace(" 10.", " 1700000010."));
     let (read, wait) = (&rows.syscalls[0], &rows.syscalls[1]);
-    assert_eq!((read.ret, read.dur_ns, read.line, read.time_ns), (Some(50), Some(150_000_000), 1, 1_700_000_010_000_000_000));
+    assert_eq!(
+        (read.ret, read.dur_ns, read.line, read.time_ns),
+        (Some(50), Some(150_000_000), 1, 1_700_000_010_000_000_000)
+    );
     assert_eq!((read.path.as_deref(), read.len_bytes), (Some("/f"), Some(100)));
     assert_eq!((wait.ret, wait.dur_ns, wait.line), (Some(9), Some(200_000_000), 2));
     assert_eq!(wait.args.as_deref(), Some("-1,   [{WIFEXITED(s)}], 0, NULL"));
@@ -242,8 +245,12 @@ fn calls_that_never_end_are_kept() {
         3 read(0, <unfinished ...>\n3 write(1, \"\", 0) = 0\n";
     let (rows, diag) = parse(text);
     let calls: Vec<_> = rows.syscalls.iter().map(|c| (c.call.as_str(), c.tid, c.unfinished, c.ret)).collect();
-    let expected =
-        [("pause", 2, true, None), ("read", 3, true, None), ("write", 3, false, Some(0)), ("epoll_wait", 1, true, None)];
+    let expected = [
+        ("pause", 2, true, None),
+        ("read", 3, true, None),
+        ("write", 3, false, Some(0)),
+        ("epoll_wait", 1, true, None),
+    ];
     assert_eq!(calls, expected);
     assert_eq!((diag.events(), diag.note_count("exit"), diag.noted()), (4, 1, 1));
 }
@@ -318,7 +325,10 @@ fn a_misleading_structure_falls_back_to_the_last_equals() {
 fn clocks() {
     let times = |text: &str| parse(text).0.syscalls.iter().map(|c| c.time_ns).collect::<Vec<_>>();
     assert_eq!(times("23:59:59 sync() = 0\n00:00:01 sync() = 0\n"), [86_399_000_000_000, 86_401_000_000_000]);
-    assert_eq!(times("     0.000000 sync() = 0\n     1.500000 sync() = 0\n     0.25 sync() = 0\n"), [0, 1_500_000_000, 1_750_000_000]);
+    assert_eq!(
+        times("     0.000000 sync() = 0\n     1.500000 sync() = 0\n     0.25 sync() = 0\n"),
+        [0, 1_500_000_000, 1_750_000_000]
+    );
     assert_eq!(times("sync() = 0\nsync() = 0\n"), [0, 0]);
     let (_, diag) = parse("sync() = 0\n");
     assert_eq!((diag.options()["clock"].as_str(), diag.warnings()[0].code), ("none", "no-clock"));
@@ -345,4 +355,52 @@ fn processes_have_parents_and_names() {
     ];
     assert_eq!(rows.processes, expected);
     assert_eq!(rows.syscalls[1].flags.as_deref(), Some("CLONE_CHILD_SETTID|SIGCHLD"));
+}
+
+#[test]
+fn program_output_inside_of_a_call_is_cut_out() {
+    let text = "write(2, \"sdd: Done\"..., 33sdd: Done with input.\n) = 33\nclose(3) = 0\n";
+    let (rows, diag) = parse(text);
+    let calls: Vec<_> = rows.syscalls.iter().map(|c| (c.call.as_str(), c.ret, c.len_bytes, c.line)).collect();
+    assert_eq!(calls, [("write", Some(33), Some(33), 1), ("close", Some(0), None, 3)]);
+    assert_eq!((diag.note_count("program-output"), diag.rejected()), (1, 0));
+
+    let text =
+        "waitpid(-1, Setting up (1) ...\nmore\n[{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0) = 9979\nclose(3) = 0\n";
+    let (rows, diag) = parse(text);
+    assert_eq!((rows.syscalls[0].ret, diag.note_count("program-output"), diag.rejected()), (Some(9979), 2, 0));
+
+    let (rows, diag) = parse("read(3, \"abc\nclose(3) = 0\n");
+    assert_eq!((rows.syscalls.len(), diag.rejected()), (1, 1));
+}
+
+#[test]
+fn summaries_are_no_calls() {
+    let text = "close(3) = 0\n% time     seconds  usecs/call     calls    errors syscall\n\
+        ------ ----------- ----------- --------- --------- ----------------\n\
+        \x20 0.00    0.000000           0         1         1 access\n100.00    0.000000                     3         1 total\n";
+    let (rows, diag) = parse(text);
+    assert_eq!((rows.syscalls.len(), diag.note_count("summary"), diag.rejected()), (1, 4, 0));
+}
+
+#[test]
+fn quoted_logs_and_raw_names() {
+    let (rows, _) = parse("> _llseek(4, 0, [0], SEEK_SET)            = 0\n4167<\\x73\\x68> sync() = 0\n");
+    assert_eq!((rows.syscalls.len(), &rows.processes[0]), (2, &(4167, None, some("sh"))));
+}
+
+#[test]
+fn a_terminal_prints_the_first_thread_without_its_id() {
+    let text = "clone(child_stack=NULL, flags=SIGCHLD) = 12\n\
+        wait4(12, strace: Process 12 attached\n <unfinished ...>\n\
+        [pid 12] sync() = 0\n[pid 11] <... wait4 resumed>NULL, 0, NULL) = 12\n[pid 11] pause( <unfinished ...>\n\
+        <... pause resumed>) = 0\n";
+    let (rows, diag) = parse(text);
+    let calls: Vec<_> = rows.syscalls.iter().map(|c| (c.call.as_str(), c.tid, c.unfinished, c.line)).collect();
+    assert_eq!(
+        calls,
+        [("clone", 0, false, 1), ("sync", 12, false, 4), ("wait4", 11, false, 2), ("pause", 11, false, 6)]
+    );
+    assert_eq!((diag.rejected(), diag.warnings()[0].code), (0, "strace-first-thread"));
+    assert_eq!(rows.processes, [(11, None, None), (12, Some(11), None)]);
 }

@@ -134,7 +134,8 @@ pub(super) fn header(line: &[u8]) -> Option<HeaderLine> {
 /// `UTC`, `CEST`, `+03`.
 pub(super) fn is_zone(word: &[u8]) -> bool {
     let letters = word.iter().all(u8::is_ascii_uppercase) && (2..=5).contains(&word.len());
-    let offset = matches!(word, [b'+' | b'-', digits @ ..] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
+    let offset =
+        matches!(word, [b'+' | b'-', digits @ ..] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
     letters || offset
 }
 
@@ -156,7 +157,10 @@ mod tests {
         assert_eq!(count(&format!("{new} st gu    UTC")), Some((18, Some("UTC".into()))));
         assert_eq!(count(&format!("{new} st    +03")), Some((17, Some("+03".into()))));
         assert_eq!(count(" r b swpd free inact active si so bi bo in cs us sy id wa"), Some((16, None)));
-        assert_eq!(header(b" r  b  w   swpd   free   buff  cache  si  so    bi    bo   in    cs  us  sy"), Some(HeaderLine::Begun));
+        assert_eq!(
+            header(b" r  b  w   swpd   free   buff  cache  si  so    bi    bo   in    cs  us  sy"),
+            Some(HeaderLine::Begun)
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! percentages); a repeated header does not begin a run, anything that vmstat does not print does.
 
 mod columns;
+mod command;
 mod time;
 
 use kreplay_traces::event::{EventSink, VmstatRow};
@@ -15,6 +16,7 @@ use crate::lines::{Line, LineParser, Lines};
 use crate::num::{Fields, signed, unquote};
 use crate::rows::Discard;
 use columns::{Header, HeaderLine, header, is_zone};
+use command::{Command, command};
 use time::{civil_ns, zone_offset_s};
 
 /// The format.
@@ -80,6 +82,9 @@ struct VmstatLines {
     start_ns: Option<i64>,
     samples: i64,
     unit_bytes: i64,
+    unit_given: bool,
+    /// `-y`: the first row is no average since boot.
+    no_average: bool,
     utc_offset_s: Option<i64>,
 }
 
@@ -109,6 +114,8 @@ impl VmstatLines {
             start_ns: options.start_ns,
             samples: 0,
             unit_bytes: options.memory_unit_bytes.unwrap_or(1024),
+            unit_given: options.memory_unit_bytes.is_some(),
+            no_average: false,
             utc_offset_s: options.utc_offset_s,
         }
     }
@@ -138,8 +145,12 @@ impl VmstatLines {
             self.rows_in_run = 0;
         }
         let Some(header) = &self.header else { return };
-        let mut row =
-            VmstatRow { run: self.run, since_boot: self.rows_in_run == 0, line, ..VmstatRow::default() };
+        let mut row = VmstatRow {
+            run: self.run,
+            since_boot: self.rows_in_run == 0 && !self.no_average,
+            line,
+            ..VmstatRow::default()
+        };
         for (column, value) in header.columns.iter().zip(numbers.values).filter(|(_, value)| *value >= 0) {
             let value = if column.is_memory() { self.kib(value) } else { value };
             column.set(&mut row, value);
@@ -234,6 +245,37 @@ impl VmstatLines {
         Some(Outcome::Note("continuation"))
     }
 
+    /// A line between the rows that scripts and people write.
+    fn other(&mut self, line: &[u8], number: i64, diag: &mut Diagnostics) -> Outcome {
+        if is_date(line) {
+            return Outcome::Note("date");
+        }
+        if line.starts_with(b"vmstat: ") {
+            diag.warn("vmstat-error", Some(number), || String::from_utf8_lossy(line).into_owned());
+            return Outcome::Note("tool-message");
+        }
+        match command(line) {
+            Some(command) => {
+                self.take_command(&command, diag);
+                Outcome::Note("command")
+            }
+            None => Outcome::Reject(&NOT_A_ROW, None),
+        }
+    }
+
+    /// A command line that stands in the log says what the rows do not.
+    fn take_command(&mut self, command: &Command, diag: &mut Diagnostics) {
+        self.no_average = command.no_average;
+        if let Some(seconds) = command.delay_s {
+            diag.option("interval", format!("{seconds} s"));
+            self.interval_ns = self.interval_ns.or(seconds.checked_mul(1_000_000_000));
+        }
+        if let Some(bytes) = command.unit_bytes.filter(|_| !self.unit_given) {
+            diag.option("memory-unit", format!("{bytes} bytes"));
+            self.unit_bytes = bytes;
+        }
+    }
+
     fn hold(&mut self, bytes: &[u8], line: &Line<'_>, is_header: bool) -> Outcome {
         self.held = Some(Held { bytes: bytes.to_vec(), number: line.number, offset: line.offset, is_header });
         Outcome::Later
@@ -242,7 +284,7 @@ impl VmstatLines {
 
 impl LineParser for VmstatLines {
     fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
-        let bytes = unquote(line.bytes).trim_ascii();
+        let bytes = plain(unquote(line.bytes)).trim_ascii();
         if self.held.is_some() {
             if let Some(outcome) = self.join(bytes, out, diag) {
                 return outcome;
@@ -265,7 +307,7 @@ impl LineParser for VmstatLines {
             Some(Err(outcome)) => return outcome,
             None => {
                 self.interrupted = true;
-                return other(bytes);
+                return self.other(bytes, line.number, diag);
             }
         };
         let Some(header) = &self.header else { return Outcome::Reject(&NO_HEADER, None) };
@@ -297,12 +339,22 @@ impl LineParser for VmstatLines {
 /// The line over the header: `procs memory swap io system cpu`, with or without dashes.
 fn is_banner(line: &[u8]) -> bool {
     let has = |word: &[u8]| memchr::memmem::find(line, word).is_some();
-    has(b"procs") && has(b"memory") && has(b"swap")
+    // A mailer leaves the last word alone on its line.
+    line == b"cpu" || has(b"procs") && has(b"memory") && has(b"swap")
 }
 
-/// Lines between the rows that scripts and people write.
-fn other(line: &[u8]) -> Outcome {
-    if is_date(line) { Outcome::Note("date") } else { Outcome::Reject(&NOT_A_ROW, None) }
+/// A line without what tools and people put before each: a comment sign with a line number, stress-ng's prefix.
+fn plain(line: &[u8]) -> &[u8] {
+    let text = line.trim_ascii_start();
+    if text.starts_with(b"stress-ng:")
+        && let Some(at) = memchr::memmem::find(text, b"vmstat:")
+    {
+        return &text[at + 7..];
+    }
+    let Some(comment) = text.strip_prefix(b"#") else { return line };
+    let comment = comment.trim_ascii_start();
+    let digits = comment.iter().take_while(|b| b.is_ascii_digit()).count();
+    if digits > 0 && comment.get(digits).is_some_and(u8::is_ascii_whitespace) { &comment[digits..] } else { line }
 }
 
 /// The output of `date`: `Thu Feb 11 10:00:01 IST 2016`.

@@ -63,7 +63,9 @@ mod tests {
     fn stamps_and_zones() {
         assert_eq!(civil_ns(b"2026-11-30", b"10:50:55"), Some(1_796_035_855_000_000_000));
         assert_eq!(civil_ns(b"1970-01-01", b"00:00:01"), Some(1_000_000_000));
-        for (date, time) in [("2026-13-01", "00:00:00"), ("2026-1-01", "00:00:00"), ("2026-01-01", "24:00:00"), ("", "")] {
+        for (date, time) in
+            [("2026-13-01", "00:00:00"), ("2026-1-01", "00:00:00"), ("2026-01-01", "24:00:00"), ("", "")]
+        {
             assert_eq!(civil_ns(date.as_bytes(), time.as_bytes()), None, "{date} {time}");
         }
         assert_eq!(zone_offset_s("CEST"), Some(7200));

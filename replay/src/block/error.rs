@@ -15,6 +15,16 @@ pub enum ConfigError {
         /// All names, comma separated.
         known: String,
     },
+    /// No built-in parameter set has this name.
+    #[error("device.preset: unknown disk \"{name}\"{hint}; known: {known}")]
+    UnknownDisk {
+        /// What was asked for.
+        name: String,
+        /// " (did you mean ...?)" or empty.
+        hint: String,
+        /// All names, comma separated.
+        known: String,
+    },
     /// A number outside its range.
     #[error("{key} = {value}: {why}")]
     OutOfRange {
@@ -31,4 +41,15 @@ pub enum ConfigError {
         /// Which, and why.
         what: &'static str,
     },
+}
+
+/// What to say about a name that is not among the known ones: a hint, and all of them.
+pub(crate) fn suggest<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> (String, String) {
+    let near = known
+        .clone()
+        .map(|k| (strsim::jaro_winkler(k, name), k))
+        .filter(|(score, _)| *score > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let hint = near.map_or_else(String::new, |(_, n)| format!(" (did you mean \"{n}\"?)"));
+    (hint, known.collect::<Vec<_>>().join(", "))
 }

@@ -243,6 +243,12 @@ impl BlockLayer {
         self.units[dev as usize].queue.elevator.hung()
     }
 
+    /// Slots free, and requests that hold one, of a disk that shares its slots with nobody.
+    #[cfg(test)]
+    pub(super) fn slots_and_requests(&self, dev: DevId) -> (u32, usize) {
+        (self.slots[dev as usize].idle(), self.units[dev as usize].queue.rqs.live())
+    }
+
     /// Time that a device has worked, requests in service counted in full.
     pub fn device_busy(&self, dev: DevId) -> Nanos {
         self.units[dev as usize].busy

@@ -8,6 +8,8 @@ pub(crate) mod elevator;
 mod error;
 mod layer;
 pub(crate) mod list;
+#[cfg(test)]
+mod properties;
 pub(crate) mod queue;
 pub(crate) mod request;
 pub(crate) mod slots;

@@ -207,11 +207,6 @@ impl Queue {
         self.plugged
     }
 
-    /// Requests at the device.
-    pub(crate) fn in_flight(&self) -> u32 {
-        self.in_flight
-    }
-
     /// The last bio taken in.
     pub(crate) fn last_taken(&self) -> Option<Taken> {
         self.last_taken

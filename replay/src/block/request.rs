@@ -102,6 +102,7 @@ impl Requests {
     }
 
     /// Requests that are queued or in flight.
+    #[cfg(test)]
     pub(crate) fn live(&self) -> usize {
         self.live
     }

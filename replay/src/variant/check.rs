@@ -56,6 +56,13 @@ pub(super) fn ranges(c: &Config) -> Result<(), Wrong> {
             at_least("device.rate-bytes-s", *rate_bytes_s, 1)?;
             at_least("device.queue-depth", u64::from(*queue_depth), 1)
         }
+        DeviceConfig::Ssd { queue_depth, units, page_bytes, link_bytes_s, buffer_bytes, .. } => {
+            at_least("device.queue-depth", u64::from(*queue_depth), 1)?;
+            at_least("device.units", u64::from(*units), 1)?;
+            at_least("device.page-bytes", *page_bytes, 512)?;
+            at_least("device.link-bytes-s", *link_bytes_s, 1)?;
+            at_least("device.buffer-bytes", *buffer_bytes, 1)
+        }
         DeviceConfig::Null { queue_depth } => at_least("device.queue-depth", u64::from(*queue_depth), 1),
     }
 }

@@ -13,7 +13,11 @@ pub(super) fn block(out: &mut String, block: &Block) -> Result<()> {
     match block {
         Block::Table(t) => table(out, t),
         Block::Bars(chart) => figure(out, &svg::bars(chart)?, &chart.caption),
-        Block::Dots(chart) => figure(out, &svg::dots(chart)?, &format!("{} ({}). {}", capital(&chart.axis), chart.unit.label(), chart.caption)),
+        Block::Dots(chart) => figure(
+            out,
+            &svg::dots(chart)?,
+            &format!("{} ({}). {}", capital(&chart.axis), chart.unit.label(), chart.caption),
+        ),
         Block::Strips(chart) => strips(out, chart)?,
     }
     Ok(())
@@ -21,7 +25,10 @@ pub(super) fn block(out: &mut String, block: &Block) -> Result<()> {
 
 fn figure(out: &mut String, drawing: &Drawing, caption: &str) {
     let caption = escape::html_full(caption);
-    out.push_str(&format!("<figure>\n<figcaption>{caption}</figcaption>\n<div class=\"chart\">{}</div>\n</figure>\n", drawing.svg));
+    out.push_str(&format!(
+        "<figure>\n<figcaption>{caption}</figcaption>\n<div class=\"chart\">{}</div>\n</figure>\n",
+        drawing.svg
+    ));
 }
 
 fn capital(text: &str) -> String {
@@ -32,7 +39,9 @@ fn capital(text: &str) -> String {
 fn strips(out: &mut String, chart: &Strips) -> Result<()> {
     let mut caption = chart.caption.clone();
     if let Some(samples) = chart.thinned_from {
-        caption.push_str(&format!(" Thinned from {samples} samples: the lowest and highest value of each stretch are kept."));
+        caption.push_str(&format!(
+            " Thinned from {samples} samples: the lowest and highest value of each stretch are kept."
+        ));
     }
     out.push_str(&format!(
         "<figure class=\"strips\">\n<figcaption><strong>{}</strong> {}</figcaption>\n<div class=\"panels\">\n",
@@ -102,7 +111,11 @@ pub(super) fn findings(out: &mut String, findings: &[Finding]) {
         let word = finding.level.word();
         let when = finding.time_s.map_or(String::new(), |t| format!("<span class=\"when\">at {t:.2} s</span> "));
         // An answer needs no label: it is what the list is for.
-        let label = if finding.level == Level::Answer { String::new() } else { format!("<span class=\"level\">{word}</span> ") };
+        let label = if finding.level == Level::Answer {
+            String::new()
+        } else {
+            format!("<span class=\"level\">{word}</span> ")
+        };
         // A number and its unit stay on one line.
         let text = escape::html_full(&finding.text).replace(" %", "\u{a0}%").replace(" ms", "\u{a0}ms");
         out.push_str(&format!("<li class=\"{word}\">{label}{when}{text}</li>\n"));

@@ -47,7 +47,11 @@ impl Page {
         self.out.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
         self.out.push_str("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n");
         self.out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
-        self.out.push_str(&format!("<title>{title}</title>\n<style>{}{}</style>\n</head>\n<body>\n", crate::svg::STYLE, style::STYLE));
+        self.out.push_str(&format!(
+            "<title>{title}</title>\n<style>{}{}</style>\n</head>\n<body>\n",
+            crate::svg::STYLE,
+            style::STYLE
+        ));
         self.out.push_str(&format!("<header>\n<p class=\"brand\">kreplay report</p>\n<h1>{title}</h1>\n<p class=\"question\">{}</p>\n</header>\n", escape::html_full(&report.question)));
         self.contents(report);
         self.out.push_str("<main>\n<section id=\"verdict\" class=\"verdict\">\n<h2>Verdict</h2>\n");
@@ -60,13 +64,21 @@ impl Page {
         // With several traces only the traces are listed; each has its sections under it.
         for trace in &report.traces {
             if report.traces.len() > 1 {
-                self.out.push_str(&format!("<li><a href=\"#t-{}\">{}</a></li>\n", anchor(trace), escape::html(&trace.name)));
+                self.out.push_str(&format!(
+                    "<li><a href=\"#t-{}\">{}</a></li>\n",
+                    anchor(trace),
+                    escape::html(&trace.name)
+                ));
                 continue;
             }
             self.out.push_str(&format!("<li><a href=\"#{}-matrix\">Comparison</a></li>\n", anchor(trace)));
             for section in &trace.sections {
                 let id = escape::file_id(&section.id);
-                self.out.push_str(&format!("<li><a href=\"#{}-{id}\">{}</a></li>\n", anchor(trace), escape::html(&section.title)));
+                self.out.push_str(&format!(
+                    "<li><a href=\"#{}-{id}\">{}</a></li>\n",
+                    anchor(trace),
+                    escape::html(&section.title)
+                ));
             }
         }
         self.out.push_str("<li><a href=\"#provenance\">Provenance</a></li>\n</ul></nav>\n");
@@ -93,7 +105,11 @@ impl Page {
 
     fn section(&mut self, trace: &str, section: &Section) -> Result<()> {
         let id = escape::file_id(&section.id);
-        self.out.push_str(&format!("<section id=\"{trace}-{id}\">\n<h2>{}</h2>\n<p class=\"lead\">{}</p>\n", escape::html(&section.title), escape::html_full(&section.lead)));
+        self.out.push_str(&format!(
+            "<section id=\"{trace}-{id}\">\n<h2>{}</h2>\n<p class=\"lead\">{}</p>\n",
+            escape::html(&section.title),
+            escape::html_full(&section.lead)
+        ));
         let mut left_out = 0;
         for part in &section.blocks {
             if matches!(part, Block::Strips(_)) {
@@ -111,7 +127,11 @@ impl Page {
         if !section.definitions.is_empty() {
             self.out.push_str("<dl>\n");
             for d in &section.definitions {
-                self.out.push_str(&format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape::html(&d.term), escape::html_full(&d.meaning)));
+                self.out.push_str(&format!(
+                    "<div><dt>{}</dt><dd>{}</dd></div>\n",
+                    escape::html(&d.term),
+                    escape::html_full(&d.meaning)
+                ));
             }
             self.out.push_str("</dl>\n");
         }
@@ -129,7 +149,11 @@ impl Page {
         for (heading, items) in provenance::lists(from) {
             self.out.push_str(&format!("<h3>{heading}</h3>\n<ul class=\"plain\">\n"));
             for (text, variants) in items {
-                let whose = if variants.is_empty() { String::new() } else { format!(" <span class=\"whose\">{}</span>", escape::html_full(&variants.join(", "))) };
+                let whose = if variants.is_empty() {
+                    String::new()
+                } else {
+                    format!(" <span class=\"whose\">{}</span>", escape::html_full(&variants.join(", ")))
+                };
                 self.out.push_str(&format!("<li>{}{whose}</li>\n", escape::html(&text)));
             }
             self.out.push_str("</ul>\n");
@@ -141,7 +165,11 @@ impl Page {
                 self.details(cell);
             }
         }
-        self.out.push_str(&format!("<p class=\"note\">Report made by kreplay-analysis {}, report schema {}.</p>\n</section>\n", escape::html(&from.analysis_version), report.schema));
+        self.out.push_str(&format!(
+            "<p class=\"note\">Report made by kreplay-analysis {}, report schema {}.</p>\n</section>\n",
+            escape::html(&from.analysis_version),
+            report.schema
+        ));
     }
 
     /// Configuration and table hashes of a variant's first cell.
@@ -149,13 +177,22 @@ impl Page {
         if cell.config.is_empty() && cell.tables.is_empty() {
             return;
         }
-        self.out.push_str(&format!("<details><summary>Configuration and result tables of {} (seed {})</summary>\n<dl class=\"config\">\n", escape::html(&cell.variant), cell.seed));
+        self.out.push_str(&format!(
+            "<details><summary>Configuration and result tables of {} (seed {})</summary>\n<dl class=\"config\">\n",
+            escape::html(&cell.variant),
+            cell.seed
+        ));
         for (key, value) in &cell.config {
             self.out.push_str(&format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape::html(key), escape::html(value)));
         }
         self.out.push_str("</dl>\n<dl class=\"config\">\n");
         for t in &cell.tables {
-            self.out.push_str(&format!("<div><dt>{}.parquet</dt><dd>{} rows, blake3 <code>{}</code></dd></div>\n", escape::html(&t.name), t.rows, escape::html(&t.blake3)));
+            self.out.push_str(&format!(
+                "<div><dt>{}.parquet</dt><dd>{} rows, blake3 <code>{}</code></dd></div>\n",
+                escape::html(&t.name),
+                t.rows,
+                escape::html(&t.blake3)
+            ));
         }
         self.out.push_str("</dl>\n</details>\n");
     }

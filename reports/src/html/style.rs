@@ -53,6 +53,6 @@ pub(super) const STYLE: &str = concat!(
     "code{font-family:ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:.92em}",
     ".plain{margin:.2rem 0;padding-left:1.1rem}.whose,.note{color:var(--muted);font-size:.88rem}",
     "details{margin-top:.8rem}summary{cursor:pointer}",
-    "@media(max-width:40rem){body{padding:1rem .9rem 3rem}h1{font-size:1.5rem}dl{grid-template-columns:minmax(0,1fr)}tbody th{max-width:8.5rem}tbody th.nb{white-space:normal}}",
+    "@media(max-width:40rem){body{padding:1rem .9rem 3rem}h1{font-size:1.5rem}dl{grid-template-columns:minmax(0,1fr)}tbody th{max-width:8.5rem}tbody th.nb{white-space:normal;overflow-wrap:normal;min-width:5.5rem}}",
     "@media print{:root{--page:#fff;--ink:#000;--muted:#444;--grid:#ccc;--soft:#fff}nav{display:none}body{max-width:none;padding:0;font-size:10.5pt}.table,.chart{overflow:visible}table{font-size:7.5pt}th,td{padding:.2rem .35rem}figure,tr,dl div{break-inside:avoid}h2,h3,caption,figcaption{break-after:avoid}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}",
 );

@@ -1,4 +1,4 @@
-//! Stacked horizontal bars with a legend on top and the sum at the end of each label line.
+//! Stacked horizontal bars with a legend on top and the sum at the end of each bar.
 
 use super::theme::{LABEL, Role, SMALL, WIDTH, part, style, width_of};
 use super::{Area, text};
@@ -12,6 +12,8 @@ const ROW: i32 = 46;
 const BAR: i32 = 20;
 const LEGEND_LINE: i32 = 20;
 const AXIS: i32 = 24;
+/// Right of the axis, for the sum at the end of the longest bar, pixels.
+const ROOM_FOR_SUM: u32 = 72;
 
 /// Legend entries with their place.
 fn legend(chart: &Bars) -> (Vec<(i32, i32, String)>, i32) {
@@ -52,13 +54,17 @@ pub(super) fn draw(area: &Area<'_>, chart: &Bars) -> Result<(), String> {
     let longest = chart.rows.iter().map(|r| r.values.iter().sum::<f64>()).fold(0.0, f64::max);
     let (marks, step) = number::ticks(longest, 6);
     let end = marks.last().copied().unwrap_or(1.0);
-    let scale = |v: f64| ((v / end).clamp(0.0, 1.0) * f64::from(WIDTH - 30)).round() as i32;
+    let scale = |v: f64| ((v / end).clamp(0.0, 1.0) * f64::from(WIDTH - ROOM_FOR_SUM)).round() as i32;
     let bottom = top + ROW * chart.rows.len() as i32;
     for mark in &marks {
         let x = scale(*mark);
         area.draw(&PathElement::new([(x, top + 4), (x, bottom)], Role::Grid.color())).map_err(text)?;
         let last = *mark == end;
-        let name = if last { format!("{} {}", number::tick(*mark, step), chart.unit.label()) } else { number::tick(*mark, step) };
+        let name = if last {
+            format!("{} {}", number::tick(*mark, step), chart.unit.label())
+        } else {
+            number::tick(*mark, step)
+        };
         let h = if x == 0 { HPos::Left } else { HPos::Center };
         area.draw(&Text::new(name, (x, bottom + 6), style(Role::Muted, SMALL, h, VPos::Top))).map_err(text)?;
     }
@@ -77,9 +83,8 @@ pub(super) fn draw(area: &Area<'_>, chart: &Bars) -> Result<(), String> {
             area.draw(&Rectangle::new([(from, y + 22), (to, y + 22 + BAR)], color)).map_err(text)?;
         }
         let total = format!("{} {}", fixed(sum, 1), chart.unit.label());
-        let x = WIDTH as i32 - 30;
-        let at_end = style(Role::Muted, SMALL, HPos::Right, VPos::Bottom);
-        area.draw(&Text::new(total, (x, y + 19), at_end)).map_err(text)?;
+        let beside = style(Role::Muted, SMALL, HPos::Left, VPos::Center);
+        area.draw(&Text::new(total, (scale(sum) + 7, y + 22 + BAR / 2), beside)).map_err(text)?;
     }
     Ok(())
 }

@@ -13,8 +13,8 @@ const AXIS: i32 = 26;
 const TOP: i32 = 2;
 /// Room for half a mark's label on both sides, pixels.
 const SIDE: i32 = 16;
-/// Rows with more points than this carry no names at the points.
-const NAMED_POINTS: usize = 6;
+/// Longest name at a point, characters.
+const NAME: usize = 20;
 
 /// Height of the chart, pixels.
 pub(super) fn height(chart: &Dots) -> u32 {
@@ -33,7 +33,8 @@ fn axis(chart: &Dots) -> Vec<(f64, String)> {
     if !smallest.is_finite() {
         return vec![(0.1, "0.1".to_string()), (1.0, "1".to_string())];
     }
-    let (from, to) = (smallest.log10().floor() as i32, (top.log10().ceil() as i32).max(smallest.log10().floor() as i32 + 1));
+    let (from, to) =
+        (smallest.log10().floor() as i32, (top.log10().ceil() as i32).max(smallest.log10().floor() as i32 + 1));
     (from..=to).map(|e| (10f64.powi(e), tick(10f64.powi(e), 10f64.powi(e)))).collect()
 }
 
@@ -74,18 +75,44 @@ pub(super) fn draw(area: &Area<'_>, chart: &Dots) -> Result<(), String> {
             let bar = Rectangle::new([(from.0, line - 2), (to.0.max(from.0 + 1), line + 2)], role.color().filled());
             area.draw(&bar).map_err(text)?;
         }
-        let mut free_from = i32::MIN;
-        for (x, name) in &points {
+        for (x, _) in &points {
             area.draw(&Circle::new((*x, line), 5, role.color().filled())).map_err(text)?;
-            let name = escape::terminal(name, 16);
-            let half = width_of(&name, SMALL) / 2;
-            let inside = x - half >= 0 && x + half <= WIDTH as i32;
-            if points.len() <= NAMED_POINTS && inside && x - half > free_from {
-                let under = style(Role::Muted, SMALL - 1.0, HPos::Center, VPos::Top);
-                area.draw(&Text::new(name, (*x, line + 7), under)).map_err(text)?;
-                free_from = x + half + 4;
-            }
         }
+        if chart.log {
+            names_below(area, &points, line)?;
+        } else {
+            names_at_ends(area, &points, line)?;
+        }
+    }
+    Ok(())
+}
+
+/// Names under the points, as long as they do not touch: for quantiles, whose order is known.
+fn names_below(area: &Area<'_>, points: &[(i32, &str)], line: i32) -> Result<(), String> {
+    let mut free_from = i32::MIN;
+    for (x, name) in points {
+        let name = escape::terminal(name, NAME);
+        let half = width_of(&name, SMALL) / 2;
+        if x - half > free_from && x + half <= WIDTH as i32 {
+            let under = style(Role::Muted, SMALL - 1.0, HPos::Center, VPos::Top);
+            area.draw(&Text::new(name, (*x, line + 7), under)).map_err(text)?;
+            free_from = x + half + 4;
+        }
+    }
+    Ok(())
+}
+
+/// Names of the first and the last point beside them: who won and who lost.
+fn names_at_ends(area: &Area<'_>, points: &[(i32, &str)], line: i32) -> Result<(), String> {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Ok(()) };
+    let (before, after) = (escape::terminal(first.1, NAME), escape::terminal(last.1, NAME));
+    if points.len() > 1 && first.0 - 9 - width_of(&before, SMALL) >= 0 {
+        let left = style(Role::Muted, SMALL - 1.0, HPos::Right, VPos::Center);
+        area.draw(&Text::new(before, (first.0 - 9, line), left)).map_err(text)?;
+    }
+    if last.0 + 9 + width_of(&after, SMALL) <= WIDTH as i32 {
+        let right = style(Role::Muted, SMALL - 1.0, HPos::Left, VPos::Center);
+        area.draw(&Text::new(after, (last.0 + 9, line), right)).map_err(text)?;
     }
     Ok(())
 }

@@ -1,7 +1,10 @@
 //! Devices: how long a request takes.
 
+mod disk;
+mod geometry;
 mod null;
 mod rotating;
+mod ssd;
 
 use kreplay_traces::units::Nanos;
 
@@ -39,6 +42,8 @@ pub(crate) struct Served {
 pub(crate) enum AnyDevice {
     Rotating(rotating::Rotating),
     Null(null::Null),
+    Ssd(ssd::Ssd),
+    Disk(Box<disk::Disk>),
 }
 
 impl Device for AnyDevice {
@@ -47,6 +52,8 @@ impl Device for AnyDevice {
         match self {
             Self::Rotating(d) => d.serve(now, t),
             Self::Null(d) => d.serve(now, t),
+            Self::Ssd(d) => d.serve(now, t),
+            Self::Disk(d) => d.serve(now, t),
         }
     }
 }
@@ -64,9 +71,13 @@ pub(crate) struct Attached {
 /// Builds the device of a variant.
 pub(crate) fn build(config: &DeviceConfig) -> Result<Attached, ConfigError> {
     let (device, queue_depth, shared_channel) = match *config {
+        DeviceConfig::Disk { ref preset, queue_depth, shared_channel } => {
+            (AnyDevice::Disk(Box::new(disk::Disk::new(preset)?)), queue_depth, shared_channel)
+        }
         DeviceConfig::Rotating { queue_depth, shared_channel, .. } => {
             (AnyDevice::Rotating(rotating::Rotating::new(config)?), queue_depth, shared_channel)
         }
+        DeviceConfig::Ssd { queue_depth, .. } => (AnyDevice::Ssd(ssd::Ssd::new(config)?), queue_depth, false),
         DeviceConfig::Null { queue_depth } => (AnyDevice::Null(null::Null), queue_depth, false),
     };
     if queue_depth == 0 {

@@ -3,17 +3,22 @@
 //! One file a scheduler. A new one is a file with a type that implements [`Elevator`], an arm of [`AnyElevator`] and a
 //! line in [`REGISTRY`].
 
+#[cfg(test)]
+mod canary;
+mod deadline26;
+mod kyber;
 mod linus;
 mod linux001;
 mod linux22;
 mod merge_hash;
 mod mq_deadline;
+mod none;
 mod noop;
 mod sorted;
 
 use kreplay_traces::units::Nanos;
 
-use super::error::ConfigError;
+use super::error::{ConfigError, suggest};
 use super::list::List;
 use super::request::{NIL, Requests};
 use super::{Bio, IoClass, RqId};
@@ -97,39 +102,39 @@ pub(crate) trait Elevator {
 }
 
 macro_rules! any_elevator {
-    ($($variant:ident($ty:ty)),+ $(,)?) => {
+    ($($(#[$attr:meta])* $variant:ident($ty:ty)),+ $(,)?) => {
         /// Every elevator. An enum, not a trait object: one predictable branch, and a queue stays `Clone`.
         #[derive(Clone, Debug)]
         pub(crate) enum AnyElevator {
-            $($variant($ty)),+
+            $($(#[$attr])* $variant($ty)),+
         }
 
         impl Elevator for AnyElevator {
             #[inline]
             fn offer(&mut self, rqs: &mut Requests, bio: &Bio, cx: &Context) -> Verdict {
-                match self { $(Self::$variant(e) => e.offer(rqs, bio, cx)),+ }
+                match self { $($(#[$attr])* Self::$variant(e) => e.offer(rqs, bio, cx)),+ }
             }
             #[inline]
             fn insert(&mut self, rqs: &mut Requests, rq: RqId, spot: Spot, cx: &Context) -> bool {
-                match self { $(Self::$variant(e) => e.insert(rqs, rq, spot, cx)),+ }
+                match self { $($(#[$attr])* Self::$variant(e) => e.insert(rqs, rq, spot, cx)),+ }
             }
             #[inline]
             fn dispatch(&mut self, rqs: &mut Requests, cx: &Context) -> Option<RqId> {
-                match self { $(Self::$variant(e) => e.dispatch(rqs, cx)),+ }
+                match self { $($(#[$attr])* Self::$variant(e) => e.dispatch(rqs, cx)),+ }
             }
             #[inline]
             fn complete(&mut self, rqs: &mut Requests, rq: RqId, cx: &Context) {
-                match self { $(Self::$variant(e) => e.complete(rqs, rq, cx)),+ }
+                match self { $($(#[$attr])* Self::$variant(e) => e.complete(rqs, rq, cx)),+ }
             }
             #[inline]
             fn len(&self) -> usize {
-                match self { $(Self::$variant(e) => e.len()),+ }
+                match self { $($(#[$attr])* Self::$variant(e) => e.len()),+ }
             }
             fn position(&self, rqs: &Requests, rq: RqId) -> Option<usize> {
-                match self { $(Self::$variant(e) => e.position(rqs, rq)),+ }
+                match self { $($(#[$attr])* Self::$variant(e) => e.position(rqs, rq)),+ }
             }
             fn timer(&self) -> Option<Nanos> {
-                match self { $(Self::$variant(e) => e.timer()),+ }
+                match self { $($(#[$attr])* Self::$variant(e) => e.timer()),+ }
             }
         }
     };
@@ -140,7 +145,12 @@ any_elevator! {
     Noop(noop::Noop),
     Linux001(linux001::Linux001),
     Linux22(linux22::Linux22),
-    MqDeadline(mq_deadline::MqDeadline),
+    Deadline26(Box<deadline26::Deadline26>),
+    NoScheduler(none::NoScheduler),
+    Kyber(Box<kyber::Kyber>),
+    MqDeadline(Box<mq_deadline::MqDeadline>),
+    #[cfg(test)]
+    NewestFirst(canary::NewestFirst),
 }
 
 impl AnyElevator {
@@ -225,9 +235,30 @@ static REGISTRY: &[PolicyInfo] = &[
         build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::ReadLatency2On2432)),
     },
     PolicyInfo {
+        name: "deadline-2.6",
+        about: "deadline of 2.6.12: one-way sweeps per direction, bounded by deadlines",
+        build: |c| AnyElevator::Deadline26(Box::new(deadline26::Deadline26::new(&c.deadline))),
+    },
+    PolicyInfo {
+        name: "none",
+        about: "blk-mq without a scheduler: first in, first out, merging within a task's plug list",
+        build: |_| AnyElevator::NoScheduler(none::NoScheduler::default()),
+    },
+    PolicyInfo {
+        name: "kyber",
+        about: "Kyber of 6.1: first in, first out per direction, throttled by latency targets",
+        build: |_| AnyElevator::Kyber(Box::new(kyber::Kyber::new())),
+    },
+    PolicyInfo {
         name: "mq-deadline",
         about: "mq-deadline of 6.1: sector order in batches, bounded by deadlines, three priority classes",
-        build: |c| AnyElevator::MqDeadline(mq_deadline::MqDeadline::new(&c.deadline)),
+        build: |c| AnyElevator::MqDeadline(Box::new(mq_deadline::MqDeadline::new(&c.deadline))),
+    },
+    #[cfg(test)]
+    PolicyInfo {
+        name: "newest-first",
+        about: "starves on purpose",
+        build: |_| AnyElevator::NewestFirst(canary::NewestFirst::new()),
     },
 ];
 
@@ -242,16 +273,8 @@ pub(crate) fn build(config: &ElevatorConfig) -> Result<AnyElevator, ConfigError>
     if let Some(info) = REGISTRY.iter().find(|p| p.name == name) {
         return Ok((info.build)(config));
     }
-    let near = REGISTRY
-        .iter()
-        .map(|p| (strsim::jaro_winkler(p.name, name), p.name))
-        .filter(|(score, _)| *score > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    Err(ConfigError::UnknownElevator {
-        name: name.to_owned(),
-        hint: near.map_or_else(String::new, |(_, n)| format!(" (did you mean \"{n}\"?)")),
-        known: REGISTRY.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
-    })
+    let (hint, known) = suggest(name, REGISTRY.iter().map(|p| p.name));
+    Err(ConfigError::UnknownElevator { name: name.to_owned(), hint, known })
 }
 
 /// What every elevator does that keeps one list in service order (all of 0.01 to 2.4).

@@ -54,10 +54,4 @@ impl Sorted {
         let at = self.entries.partition_point(|e| e.0 < sector);
         self.entries.get(at).map_or(NIL, |e| e.1)
     }
-
-    /// The last request before `sector`, `NIL` if there is none.
-    pub(super) fn before(&self, sector: u64) -> RqId {
-        let at = self.entries.partition_point(|e| e.0 < sector);
-        if at == 0 { NIL } else { self.entries[at - 1].1 }
-    }
 }

@@ -12,7 +12,7 @@ use sleep_chain::SleepChain;
 use table22::Table22;
 
 use super::{Dir, Waiter};
-use crate::config::{QueueConfig, WakeRule};
+use crate::config::{QueueConfig, SlotRule, WakeRule};
 
 /// Someone asleep, or woken and not yet run, for a slot.
 #[derive(Clone, Copy, Debug)]
@@ -227,13 +227,99 @@ impl Slots {
 
 /// Slots and batch of a queue of a machine with `ram_kib` of memory.
 pub(crate) fn sizes(queue: &QueueConfig, ram_kib: u64) -> (u32, u32) {
-    let slots = if queue.slots == 0 { by_memory(ram_kib) } else { queue.slots };
+    let slots = if queue.slots == 0 { by_memory(queue.slot_rule, ram_kib) } else { queue.slots };
     let batch = slots / queue.batch_divisor;
     let cap = if queue.batch_cap == 0 { u32::MAX } else { queue.batch_cap };
     (slots, batch.clamp(1, cap))
 }
 
-/// Slots of a 2.4.8 to 2.4.18 queue when the variant leaves them to memory size.
-fn by_memory(ram_kib: u64) -> u32 {
-    if ram_kib <= 32 * 1024 { 64 } else { 128 }
+fn by_memory(rule: SlotRule, ram_kib: u64) -> u32 {
+    const KIB_PER_SLOT: u64 = 512;
+    let mib = ram_kib / 1024;
+    let slots = match rule {
+        SlotRule::Fixed if mib <= 32 => 64,
+        SlotRule::Fixed => 128,
+        SlotRule::Ram247 => (ram_kib.next_multiple_of(32 * 1024) / KIB_PER_SLOT).min(8192),
+        SlotRule::PerMib => (ram_kib / KIB_PER_SLOT / 16 * 16).clamp(32, 1024),
+        SlotRule::Pool if mib < 30 => 512,
+        SlotRule::Pool => 1024,
+    };
+    u32::try_from(slots).expect("at most 8192")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_gives_the_slots_that_each_kernel_says() {
+        let at = |rule, mib: u64| by_memory(rule, mib * 1024);
+        assert_eq!([32, 33].map(|m| at(SlotRule::Fixed, m)), [64, 128]);
+        assert_eq!([60, 64, 128, 256].map(|m| at(SlotRule::Ram247, m)), [128, 128, 256, 512]);
+        assert_eq!([4, 64, 68, 4096].map(|m| at(SlotRule::PerMib, m)), [32, 128, 128, 1024]);
+        assert_eq!([24, 64].map(|m| at(SlotRule::Pool, m)), [512, 1024]);
+    }
+
+    /// Puts `n` write slots back and says who was woken.
+    fn freed(s: &mut Slots, n: usize) -> Vec<Waiter> {
+        let mut wakes = VecDeque::new();
+        for _ in 0..n {
+            s.put(1, &mut wakes);
+        }
+        wakes.into()
+    }
+
+    /// No write slot free, writers 10 and 11 and the reader 12 asleep in this order.
+    fn crowded(rule: WakeRule) -> Slots {
+        let mut s = Slots::new(rule, 16, 2);
+        while s.take(Dir::Write).is_some() {}
+        for (waiter, dir) in [(10, Dir::Write), (11, Dir::Write), (12, Dir::Read)] {
+            s.wait(dir, waiter);
+        }
+        s
+    }
+
+    #[test]
+    fn pending_slots_become_free_by_the_batch_and_wake_as_many() {
+        let mut s = crowded(WakeRule::PendingBatch);
+        assert!(freed(&mut s, 1).is_empty());
+        assert_eq!(s.take(Dir::Write), None, "freed, but pending");
+        assert_eq!(freed(&mut s, 1), [10, 11]);
+        assert!(s.take(Dir::Write).is_some());
+    }
+
+    #[test]
+    fn each_rule_wakes_in_its_own_order() {
+        assert_eq!(freed(&mut crowded(WakeRule::AllLifo), 2), [12, 11, 10]);
+        assert_eq!(freed(&mut crowded(WakeRule::OneFifo), 2), [10]);
+        assert_eq!(freed(&mut crowded(WakeRule::OneFifo), 3), [10, 11]);
+        assert_eq!(freed(&mut crowded(WakeRule::AllPerDirection), 2), [11, 10]);
+    }
+
+    #[test]
+    fn a_sleeper_that_finds_nothing_keeps_its_place() {
+        let mut s = crowded(WakeRule::AllLifo);
+        let mut wakes = VecDeque::from(freed(&mut s, 2));
+        assert!(s.take_woken(Dir::Write, 11, &mut wakes).is_some());
+        assert!(s.take(Dir::Write).is_some(), "a newcomer");
+        assert_eq!(s.take_woken(Dir::Write, 10, &mut wakes), None);
+        assert_eq!(s.waiting(), 2);
+        assert_eq!(freed(&mut s, 2), [10], "12 is awake already");
+    }
+
+    #[test]
+    fn sleepers_of_0_01_wake_one_another() {
+        let mut s = Slots::new(WakeRule::SleepChain, 1, 1);
+        assert!(s.take(Dir::Read).is_some());
+        for waiter in [1, 2, 3] {
+            s.wait(Dir::Read, waiter);
+        }
+        let mut wakes = VecDeque::new();
+        s.put(0, &mut wakes);
+        assert_eq!(wakes, [3], "the newest only");
+        assert!(s.take_woken(Dir::Read, 3, &mut wakes).is_some());
+        assert_eq!(wakes, [3, 2], "it readies the one before it");
+        assert_eq!(s.take_woken(Dir::Read, 2, &mut wakes), None);
+        assert_eq!((wakes, s.waiting()), (VecDeque::from([3, 2, 1]), 2));
+    }
 }

@@ -1,0 +1,77 @@
+//! Alibaba block traces: `device_id,opcode,offset,length,timestamp`.
+//!
+//! Offset and length in bytes, timestamp in microseconds since 1970. Format after the data set's own README.
+
+use crate::csv::{CsvFormat, CsvLines, Fields, Request, read_or_write};
+use crate::diag::Reason;
+use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
+use crate::lines::Lines;
+use crate::num::dec_i64;
+
+/// The format.
+pub struct Alibaba;
+
+impl Format for Alibaba {
+    fn id(&self) -> &'static str {
+        "alibaba"
+    }
+
+    fn about(&self) -> &'static str {
+        "Alibaba block trace (CSV)"
+    }
+
+    fn sniff(&self, head: Head<'_>) -> Score {
+        score_lines(CsvLines::new(AlibabaLines), head)
+    }
+
+    fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
+        Box::new(Lines::new(CsvLines::new(AlibabaLines)))
+    }
+}
+
+static BAD: Reason = Reason {
+    code: "alibaba-bad-line",
+    expected: "`device,R|W,offset bytes,length bytes,microseconds since 1970`",
+    hint: "the line was cut, or the columns are those of another trace",
+};
+
+struct AlibabaLines;
+
+impl CsvFormat for AlibabaLines {
+    const FIELDS: usize = 5;
+    const BAD: &'static Reason = &BAD;
+    const CLOCK: &'static str = "epoch";
+
+    fn is_header(&self, line: &[u8]) -> bool {
+        line.starts_with(b"device_id,")
+    }
+
+    fn request(&mut self, f: &Fields<'_>) -> Result<Request, usize> {
+        Ok(Request {
+            dev: dec_i64(f[0]).ok_or(0usize)?,
+            rwbs: read_or_write(f[1]).ok_or(1usize)?,
+            offset_bytes: dec_i64(f[2]).ok_or(2usize)?,
+            len_bytes: dec_i64(f[3]).ok_or(3usize)?,
+            time_ns: dec_i64(f[4]).and_then(|t| t.checked_mul(1000)).ok_or(4usize)?,
+            latency_ns: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units() {
+        let (rows, _) = crate::parse_all(
+            &Alibaba,
+            &ParseOptions::default(),
+            b"419,W,8792731648,16384,1577808000000607\n1,R,1,2,x\n",
+        );
+        let b = &rows.blocks[0];
+        assert_eq!((b.dev, b.rwbs.as_str(), b.sector_512, b.len_bytes), (419, "W", Some(17_173_304), Some(16_384)));
+        assert_eq!(b.time_ns, 1_577_808_000_000_607_000);
+        assert_eq!(rows.rejects[0].column, Some(9));
+    }
+}

@@ -1,0 +1,314 @@
+//! Binary traces of blktrace: one file a CPU (`name.blktrace.N`), or the single file of `blkparse -d`.
+//!
+//! The files of one trace are merged by [`merge::Merged`] before they come here. Times are those of the kernel's trace
+//! clock; when the trace begins with blktrace's wall-clock note they are shifted to the wall clock.
+
+pub mod merge;
+mod record;
+
+use hashbrown::HashMap;
+use kreplay_traces::event::{BlockRow, EventSink, ProcessRow};
+use rustc_hash::FxBuildHasher;
+
+use crate::diag::{Diagnostics, Outcome, Reason};
+use crate::format::{Format, Head, ParseOptions, Parser, Score};
+use crate::lines::Line;
+use crate::num::push_text;
+use record::{Layout, Record, category};
+
+/// The format.
+pub struct Blktrace;
+
+impl Format for Blktrace {
+    fn id(&self) -> &'static str {
+        "blktrace"
+    }
+
+    fn about(&self) -> &'static str {
+        "binary blktrace (name.blktrace.N merged over CPUs, or blkparse -d), versions 7 and 8, either byte order"
+    }
+
+    fn sniff(&self, head: Head<'_>) -> Score {
+        if Layout::of(head.bytes).is_some() { 100 } else { 0 }
+    }
+
+    fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
+        Box::new(BlktraceParser::default())
+    }
+}
+
+static BAD_MAGIC: Reason = Reason {
+    code: "blktrace-bad-magic",
+    expected: "a record that begins with blktrace's magic number",
+    hint: "the file is damaged here; reading goes on at the next magic number",
+};
+static BAD_VERSION: Reason = Reason {
+    code: "blktrace-bad-version",
+    expected: "trace version 7 or 8",
+    hint: "convert it with the blkparse that belongs to the kernel",
+};
+static TRUNCATED: Reason = Reason {
+    code: "blktrace-truncated",
+    expected: "a whole record",
+    hint: "the file was cut; all whole records before this place are kept",
+};
+static UNKNOWN_ACTION: Reason = Reason {
+    code: "blktrace-unknown-action",
+    expected: "an act code from 1 to 17, or a note",
+    hint: "the record is damaged, or written by a later kernel",
+};
+
+/// Longest stretch without a magic number that is one reject, bytes.
+const RESYNC_BYTES: usize = 1 << 16;
+
+#[derive(Default)]
+struct BlktraceParser {
+    pending: Vec<u8>,
+    number: i64,
+    offset: i64,
+    names: HashMap<u32, String, FxBuildHasher>,
+    /// Wall clock minus trace clock, if a note said so before the first event.
+    wall_ns: Option<i64>,
+    next_sequence: HashMap<u32, u32, FxBuildHasher>,
+    any_event: bool,
+    last_ns: Option<i64>,
+    rwbs: String,
+    text: String,
+}
+
+impl BlktraceParser {
+    /// Take whole records from the front of `bytes`; gives how many bytes were taken.
+    fn records(&mut self, bytes: &[u8], out: &mut dyn EventSink, diag: &mut Diagnostics) -> usize {
+        let mut at = 0;
+        while !diag.stopped() && bytes.len() - at >= 4 {
+            let rest = &bytes[at..];
+            let Some(layout) = Layout::of(rest) else {
+                // Pieces end at fixed places, so that they do not depend on how the input is cut into chunks.
+                match resync(&rest[1..rest.len().min(RESYNC_BYTES + 4)]) {
+                    Some(skip) => at += self.damaged(&rest[..skip + 1], &BAD_MAGIC, out, diag),
+                    None if rest.len() >= RESYNC_BYTES + 4 => {
+                        at += self.damaged(&rest[..RESYNC_BYTES], &BAD_MAGIC, out, diag);
+                    }
+                    None => break,
+                }
+                continue;
+            };
+            let Some(header) = layout.header_bytes() else {
+                at += self.damaged(&rest[..4], &BAD_VERSION, out, diag);
+                continue;
+            };
+            if rest.len() < header || rest.len() < header + layout.payload_bytes(rest) {
+                break;
+            }
+            let length = header + layout.payload_bytes(rest);
+            let (whole, record) = (&rest[..length], layout.record(rest));
+            self.number += 1;
+            let outcome = self.record(&record, layout, &whole[header..], out, diag);
+            diag.record(outcome, &Line { bytes: whole, number: self.number, offset: self.offset }, out);
+            self.offset += length as i64;
+            at += length;
+        }
+        at
+    }
+
+    fn damaged(
+        &mut self,
+        bytes: &[u8],
+        why: &'static Reason,
+        out: &mut dyn EventSink,
+        diag: &mut Diagnostics,
+    ) -> usize {
+        self.number += 1;
+        let line = Line { bytes, number: self.number, offset: self.offset };
+        diag.record(Outcome::Reject(why, None), &line, out);
+        diag.warn("blktrace-resync", Some(self.number), || {
+            format!("{} bytes at byte {} are no records and were skipped", bytes.len(), line.offset)
+        });
+        self.offset += bytes.len() as i64;
+        bytes.len()
+    }
+
+    fn record(
+        &mut self,
+        r: &Record,
+        layout: Layout,
+        payload: &[u8],
+        out: &mut dyn EventSink,
+        diag: &mut Diagnostics,
+    ) -> Outcome {
+        if r.is(category::NOTIFY) {
+            return self.note(r, layout, payload, out, diag);
+        }
+        self.count_sequence(r, diag);
+        let Some(action) = r.letter() else {
+            // Driver data and aborts are no part of a request's life.
+            return match r.act() {
+                16 => Outcome::Note("abort"),
+                17 => Outcome::Note("driver-data"),
+                _ => Outcome::Reject(&UNKNOWN_ACTION, None),
+            };
+        };
+        let payload = if r.has_cgroup() { payload.get(8..).unwrap_or_default() } else { payload };
+        let time_ns = self.time(r, diag);
+        r.rwbs(&mut self.rwbs);
+        self.text.clear();
+        let comm = self.names.get(&r.pid).map(String::as_str);
+        let mut row = BlockRow {
+            time_ns,
+            dev: i64::from(r.device),
+            cpu: Some(i64::from(r.cpu)),
+            seq: Some(i64::from(r.sequence)),
+            action,
+            rwbs: &self.rwbs,
+            pid: Some(i64::from(r.pid)),
+            comm: comm.filter(|_| !matches!(action, "C" | "R" | "A")),
+            line: self.number,
+            ..BlockRow::default()
+        };
+        let be64 = |at: usize| payload.get(at..at + 8).map(|b| u64::from_be_bytes(b.try_into().unwrap_or([0; 8])));
+        match action {
+            "P" => {}
+            "U" | "UT" => row.unplugged = be64(0).and_then(|n| i64::try_from(n).ok()),
+            _ => {
+                let has_place = r.bytes > 0 || matches!(action, "C" | "R") || r.sector > 0;
+                row.sector_512 = i64::try_from(r.sector).ok().filter(|_| has_place && !r.is(category::PC));
+                row.len_bytes = (r.bytes > 0).then_some(i64::from(r.bytes));
+            }
+        }
+        match action {
+            // The kernel cuts its negative error numbers to 16 bits.
+            "C" | "R" => row.error = Some(i64::from(r.error as i16)),
+            "A" => {
+                row.from_dev = payload.get(..4).map(|b| i64::from(u32::from_be_bytes(b.try_into().unwrap_or([0; 4]))));
+                row.from_sector_512 = be64(8).and_then(|s| i64::try_from(s).ok());
+            }
+            "X" => row.from_sector_512 = be64(0).and_then(|s| i64::try_from(s).ok()),
+            _ => {}
+        }
+        if r.is(category::PC) && !payload.is_empty() {
+            for (i, byte) in payload.iter().enumerate() {
+                if i > 0 {
+                    self.text.push(' ');
+                }
+                for digit in [byte >> 4, byte & 15] {
+                    self.text.extend(char::from_digit(u32::from(digit), 16));
+                }
+            }
+            row.text = Some(&self.text);
+        }
+        out.block(&row);
+        self.any_event = true;
+        Outcome::Event
+    }
+
+    fn note(
+        &mut self,
+        r: &Record,
+        layout: Layout,
+        payload: &[u8],
+        out: &mut dyn EventSink,
+        diag: &mut Diagnostics,
+    ) -> Outcome {
+        let kind = r.act();
+        let payload = if r.has_cgroup() && kind == 2 { payload.get(8..).unwrap_or_default() } else { payload };
+        match kind {
+            0 => {
+                let end = memchr::memchr(0, payload).unwrap_or(payload.len());
+                let mut name = String::new();
+                push_text(&mut name, &payload[..end]);
+                out.process(&ProcessRow { tid: i64::from(r.pid), comm: Some(&name), ..ProcessRow::default() });
+                self.names.insert(r.pid, name);
+                Outcome::Note("process-name")
+            }
+            1 if payload.len() >= 8 => {
+                let wall = i64::from(layout.u32(payload, 0)) * 1_000_000_000 + i64::from(layout.u32(payload, 4));
+                diag.option("wall-clock-at-start", format!("{wall} ns"));
+                if !self.any_event && self.wall_ns.is_none() {
+                    self.wall_ns = i64::try_from(r.time_ns).ok().map(|t| wall - t);
+                }
+                Outcome::Note("wall-clock")
+            }
+            2 => {
+                let time_ns = self.time(r, diag);
+                self.text.clear();
+                push_text(&mut self.text, payload);
+                out.block(&BlockRow {
+                    time_ns,
+                    dev: i64::from(r.device),
+                    cpu: Some(i64::from(r.cpu)),
+                    seq: Some(i64::from(r.sequence)),
+                    action: "m",
+                    rwbs: "N",
+                    pid: Some(i64::from(r.pid)),
+                    text: Some(self.text.trim_end()),
+                    line: self.number,
+                    ..BlockRow::default()
+                });
+                Outcome::Event
+            }
+            _ => Outcome::Note("other-note"),
+        }
+    }
+
+    fn time(&mut self, r: &Record, diag: &mut Diagnostics) -> i64 {
+        // A time before the genesis of a `blkparse -d` dump has wrapped: as a signed number it is right again.
+        let time_ns = (r.time_ns as i64).saturating_add(self.wall_ns.unwrap_or(0));
+        if let Some(last) = self.last_ns.filter(|last| *last > time_ns) {
+            let step = last - time_ns;
+            diag.warn("time-backwards", Some(self.number), || {
+                format!("an event is {step} ns earlier than the one before it")
+            });
+        }
+        self.last_ns = Some(time_ns);
+        time_ns
+    }
+
+    /// Within a CPU the sequence is dense: a hole is lost events.
+    fn count_sequence(&mut self, r: &Record, diag: &mut Diagnostics) {
+        if let Some(next) = self.next_sequence.insert(r.cpu, r.sequence.wrapping_add(1))
+            && r.sequence > next
+        {
+            let lost = r.sequence - next;
+            diag.warn("events-lost", Some(self.number), || {
+                format!("{lost} events are missing on CPU {} before this record", r.cpu)
+            });
+        }
+    }
+}
+
+/// Distance to the next magic number of a known version.
+fn resync(bytes: &[u8]) -> Option<usize> {
+    let is_magic = |at: &usize| Layout::of(&bytes[*at..]).is_some_and(|l| l.header_bytes().is_some());
+    memchr::memchr2_iter(0x74, 0x61, bytes)
+        .map(|i| i.saturating_sub(1))
+        .find(|at| bytes.len() - at >= 4 && is_magic(at))
+}
+
+impl Parser for BlktraceParser {
+    fn feed(&mut self, chunk: &[u8], out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        if self.pending.is_empty() {
+            let taken = self.records(chunk, out, diag);
+            self.pending.extend_from_slice(&chunk[taken..]);
+            return;
+        }
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.extend_from_slice(chunk);
+        let taken = self.records(&pending, out, diag);
+        pending.drain(..taken);
+        self.pending = pending;
+    }
+
+    fn finish(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        let pending = std::mem::take(&mut self.pending);
+        if !pending.is_empty() && !diag.stopped() {
+            let why = if Layout::of(&pending).is_some() { &TRUNCATED } else { &BAD_MAGIC };
+            self.number += 1;
+            let line = Line { bytes: &pending, number: self.number, offset: self.offset };
+            diag.record(Outcome::Reject(why, None), &line, out);
+        }
+        diag.option("clock", if self.wall_ns.is_some() { "epoch" } else { "trace" });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! The binary record of blktrace, versions 7 (48 bytes) and 8 (64 bytes), in either byte order.
+//!
+//! Version 7 after Linux' `include/uapi/linux/blktrace_api.h`; version 8 (6.19) swaps pid and action and widens the
+//! action to 64 bits.
+
+/// Bytes of a version 7 record before its payload.
+pub(super) const V1_BYTES: usize = 48;
+/// Bytes of a version 8 record before its payload.
+pub(super) const V2_BYTES: usize = 64;
+
+/// Byte order and version, as the magic number tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) big_endian: bool,
+    pub(super) version: u8,
+}
+
+impl Layout {
+    /// From the first four bytes of a record; `None` where they are no magic.
+    pub(super) fn of(magic: &[u8]) -> Option<Self> {
+        match *magic {
+            [version, 0x74, 0x61, 0x65, ..] => Some(Self { big_endian: false, version }),
+            [0x65, 0x61, 0x74, version, ..] => Some(Self { big_endian: true, version }),
+            _ => None,
+        }
+    }
+
+    /// Bytes before the payload; `None` for a version that is not known.
+    pub(super) fn header_bytes(self) -> Option<usize> {
+        match self.version {
+            7 => Some(V1_BYTES),
+            8 => Some(V2_BYTES),
+            _ => None,
+        }
+    }
+
+    fn u16(self, bytes: &[u8], at: usize) -> u16 {
+        let pair = [bytes[at], bytes[at + 1]];
+        if self.big_endian { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) }
+    }
+
+    /// A 32-bit number at `at`.
+    pub(super) fn u32(self, bytes: &[u8], at: usize) -> u32 {
+        let four = bytes[at..at + 4].try_into().unwrap_or([0; 4]);
+        if self.big_endian { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) }
+    }
+
+    fn u64(self, bytes: &[u8], at: usize) -> u64 {
+        let eight = bytes[at..at + 8].try_into().unwrap_or([0; 8]);
+        if self.big_endian { u64::from_be_bytes(eight) } else { u64::from_le_bytes(eight) }
+    }
+
+    /// Length of the payload, from a whole header.
+    pub(super) fn payload_bytes(self, header: &[u8]) -> usize {
+        usize::from(self.u16(header, if self.version == 8 { 50 } else { 46 }))
+    }
+
+    /// The record of a whole header.
+    pub(super) fn record(self, h: &[u8]) -> Record {
+        let (pid, action, rest) = match self.version {
+            8 => (self.u32(h, 28), self.u64(h, 32), 40),
+            _ => (self.u32(h, 32), u64::from(self.u32(h, 28)), 36),
+        };
+        Record {
+            sequence: self.u32(h, 4),
+            time_ns: self.u64(h, 8),
+            sector: self.u64(h, 16),
+            bytes: self.u32(h, 24),
+            pid,
+            action,
+            device: self.u32(h, rest),
+            cpu: self.u32(h, rest + 4),
+            error: self.u16(h, rest + 8),
+        }
+    }
+}
+
+/// The fixed part of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) sequence: u32,
+    pub(super) time_ns: u64,
+    pub(super) sector: u64,
+    pub(super) bytes: u32,
+    pub(super) action: u64,
+    pub(super) pid: u32,
+    pub(super) device: u32,
+    pub(super) cpu: u32,
+    pub(super) error: u16,
+}
+
+/// Bits of the category half of an action.
+pub(super) mod category {
+    pub(in crate::blktrace) const READ: u64 = 1 << 16;
+    pub(in crate::blktrace) const WRITE: u64 = 1 << 17;
+    pub(in crate::blktrace) const FLUSH: u64 = 1 << 18;
+    pub(in crate::blktrace) const SYNC: u64 = 1 << 19;
+    pub(in crate::blktrace) const PC: u64 = 1 << 25;
+    pub(in crate::blktrace) const NOTIFY: u64 = 1 << 26;
+    pub(in crate::blktrace) const AHEAD: u64 = 1 << 27;
+    pub(in crate::blktrace) const META: u64 = 1 << 28;
+    pub(in crate::blktrace) const DISCARD: u64 = 1 << 29;
+    pub(in crate::blktrace) const FUA: u64 = 1 << 31;
+}
+
+impl Record {
+    /// The act code without the cgroup bit.
+    pub(super) fn act(&self) -> u64 {
+        self.action & 0xff
+    }
+
+    /// The payload begins with a cgroup id.
+    pub(super) fn has_cgroup(&self) -> bool {
+        self.action & 0x100 != 0
+    }
+
+    /// A category bit is set.
+    pub(super) fn is(&self, bit: u64) -> bool {
+        self.action & bit != 0
+    }
+
+    /// The letter that blkparse prints for the act code; `None` for codes without one.
+    pub(super) fn letter(&self) -> Option<&'static str> {
+        Some(match self.act() {
+            1 => "Q",
+            2 => "M",
+            3 => "F",
+            4 => "G",
+            5 => "S",
+            6 => "R",
+            7 => "D",
+            8 => "C",
+            9 => "P",
+            10 => "U",
+            11 => "UT",
+            12 => "I",
+            13 => "X",
+            14 => "B",
+            15 => "A",
+            _ => return None,
+        })
+    }
+
+    /// The RWBS letters, in blkparse's order.
+    pub(super) fn rwbs(&self, into: &mut String) {
+        into.clear();
+        if self.is(category::FLUSH) {
+            into.push('F');
+        }
+        into.push(match () {
+            () if self.is(category::DISCARD) => 'D',
+            () if self.is(category::WRITE) => 'W',
+            () if self.bytes > 0 || self.is(category::READ) && self.is(category::PC) => 'R',
+            () => 'N',
+        });
+        let rest = [(category::FUA, 'F'), (category::AHEAD, 'A'), (category::SYNC, 'S'), (category::META, 'M')];
+        into.extend(rest.into_iter().filter(|(bit, _)| self.is(*bit)).map(|(_, letter)| letter));
+    }
+}

@@ -1,0 +1,224 @@
+//! fio's I/O logs (`--write_iolog`), versions 2 and 3.
+//!
+//! Version 2: `file action [offset length]`, times only as `wait` lines (microseconds since the previous `wait`).
+//! Version 3: each line begins with microseconds since the start. Offsets and lengths in bytes. After fio 3.4x,
+//! `iolog.c`. Each file becomes a device number (major 0) and a row of the file table; sync and datasync become flushes.
+
+use hashbrown::HashMap;
+use kreplay_traces::event::{BlockRow, EventSink, FileRow};
+
+use crate::csv::{Request, Span};
+use crate::diag::{Diagnostics, Outcome, Reason};
+use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
+use crate::lines::{Line, LineParser, Lines};
+use crate::num::{Fields, dec_i64, push_text};
+
+/// The format.
+pub struct FioIolog;
+
+impl Format for FioIolog {
+    fn id(&self) -> &'static str {
+        "fio-iolog"
+    }
+
+    fn about(&self) -> &'static str {
+        "fio I/O log (write_iolog), versions 2 and 3"
+    }
+
+    fn sniff(&self, head: Head<'_>) -> Score {
+        score_lines(FioLines::default(), head)
+    }
+
+    fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
+        Box::new(Lines::new(FioLines::default()))
+    }
+}
+
+static BAD: Reason = Reason {
+    code: "fio-bad-line",
+    expected: "`[microseconds] file read|write|trim|sync|datasync|wait|add|open|close [offset length]`",
+    hint: "offsets and lengths are bytes; lines of version 3 begin with a time, those of version 2 do not",
+};
+static VERSION_1: Reason = Reason {
+    code: "fio-version-1",
+    expected: "version 2 or 3",
+    hint: "version 1 (`rw, offset, length`) is not written by any fio of today; write the log again",
+};
+
+#[derive(Default)]
+struct FioLines {
+    version: Option<u8>,
+    /// Version 2: the sum of the waits.
+    now_ns: i64,
+    files: HashMap<Vec<u8>, i64>,
+    opened: HashMap<Vec<u8>, ()>,
+    span: Span,
+}
+
+impl FioLines {
+    fn device(&mut self, name: &[u8], out: &mut dyn EventSink) -> i64 {
+        if let Some(dev) = self.files.get(name) {
+            return *dev;
+        }
+        let dev = self.files.len() as i64;
+        self.files.insert(name.to_vec(), dev);
+        let mut path = String::new();
+        push_text(&mut path, name);
+        out.file(&FileRow { path: &path, dev: Some(dev), ..FileRow::default() });
+        dev
+    }
+
+    /// Without the first line (cut logs) the version is told by the first field.
+    fn guess(&mut self, first: &[u8], diag: &mut Diagnostics) -> u8 {
+        let version = if dec_i64(first).is_some() { 3 } else { 2 };
+        diag.warn("fio-no-version", Some(1), || {
+            format!("the line `fio version N iolog` is missing; version {version} is taken")
+        });
+        version
+    }
+
+    fn action(
+        &mut self,
+        time_ns: i64,
+        name: &[u8],
+        action: &[u8],
+        numbers: Option<(i64, i64)>,
+        line: i64,
+        out: &mut dyn EventSink,
+        diag: &mut Diagnostics,
+    ) -> Option<Outcome> {
+        let rwbs = match action {
+            b"add" => {
+                self.device(name, out);
+                return Some(Outcome::Note("file"));
+            }
+            b"open" => {
+                self.opened.insert(name.to_vec(), ());
+                return Some(Outcome::Note("file"));
+            }
+            b"close" => return Some(Outcome::Note("file")),
+            b"wait" => {
+                if self.version == Some(2) {
+                    self.now_ns = self.now_ns.checked_add(numbers?.0.checked_mul(1000)?)?;
+                }
+                return Some(Outcome::Note("wait"));
+            }
+            b"read" => "R",
+            b"write" => "W",
+            b"trim" => "D",
+            b"sync" | b"datasync" | b"sync_file_range" => "FN",
+            _ => return None,
+        };
+        if !self.opened.contains_key(name) {
+            diag.warn("fio-not-opened", Some(line), || "a file is used that was not added and opened before".into());
+            self.opened.insert(name.to_vec(), ());
+        }
+        let dev = self.device(name, out);
+        if rwbs == "FN" {
+            out.block(&BlockRow { time_ns, dev, action: "Q", rwbs, line, ..BlockRow::default() });
+            return Some(Outcome::Event);
+        }
+        let (offset_bytes, len_bytes) = numbers?;
+        let request = Request { time_ns, dev, rwbs, offset_bytes, len_bytes, latency_ns: None };
+        self.span.take(&request, line, out, diag);
+        Some(Outcome::Event)
+    }
+}
+
+impl LineParser for FioLines {
+    fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
+        let text = line.bytes.trim_ascii();
+        if text.is_empty() {
+            return Outcome::Note("blank");
+        }
+        if let Some(version) = text.strip_prefix(b"fio version ").and_then(|v| v.strip_suffix(b" iolog")) {
+            self.version = match version {
+                b"2" => Some(2),
+                b"3" => Some(3),
+                _ => return Outcome::Reject(&VERSION_1, Some(12)),
+            };
+            diag.option("version", String::from_utf8_lossy(version).into_owned());
+            return Outcome::Note("header");
+        }
+        let mut f = Fields::new(text);
+        let (Some(first), second) = (f.next(), f.next()) else { return Outcome::Note("blank") };
+        let Some(second) = second else { return Outcome::Reject(&BAD, None) };
+        let version = match self.version {
+            Some(version) => version,
+            None => self.guess(first, diag),
+        };
+        let parts = if version == 3 {
+            dec_i64(first).and_then(|us| us.checked_mul(1000)).zip(f.next()).map(|(ns, action)| (ns, second, action))
+        } else {
+            Some((self.now_ns, first, second))
+        };
+        let Some((time_ns, name, action)) = parts else { return Outcome::Reject(&BAD, None) };
+        let numbers = f.next().and_then(dec_i64).map(|offset| (offset, f.next().and_then(dec_i64)));
+        let numbers = numbers.and_then(|(offset, length)| Some((offset, length.or((action == b"wait").then_some(0))?)));
+        let outcome = self.action(time_ns, name, action, numbers, line.number, out, diag);
+        if outcome.is_some() {
+            self.version = Some(version);
+        }
+        outcome.unwrap_or(Outcome::Reject(&BAD, Some(f.position())))
+    }
+
+    fn end(&mut self, _: &mut dyn EventSink, diag: &mut Diagnostics) {
+        diag.option("clock", "trace");
+        self.span.report(diag);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Rows;
+
+    fn parse(text: &str) -> (Rows, Diagnostics) {
+        let parsed = crate::parse_all(&FioIolog, &ParseOptions::default(), text.as_bytes());
+        assert!(parsed.1.adds_up());
+        parsed
+    }
+
+    fn rows(text: &str) -> Vec<(i64, i64, String, Option<i64>, Option<i64>)> {
+        parse(text).0.blocks.into_iter().map(|b| (b.time_ns, b.dev, b.rwbs, b.sector_512, b.len_bytes)).collect()
+    }
+
+    #[test]
+    fn version_3_has_microseconds() {
+        let text = "fio version 3 iolog\n17 a b add\n";
+        assert_eq!(parse(text).1.rejected(), 1, "names with blanks are not possible");
+        let text = "fio version 3 iolog\n1 f add\n2 f open\n3 f read 4096 512\n4 g open\n5 g write 0 1024\n6 f sync 0 0\n7 f trim 0 512\n\
+            8 f datasync\n9 f close\n";
+        let expected = [
+            (3000, 0, "R".into(), Some(8), Some(512)),
+            (5000, 1, "W".into(), Some(0), Some(1024)),
+            (6000, 0, "FN".into(), None, None),
+            (7000, 0, "D".into(), Some(0), Some(512)),
+            (8000, 0, "FN".into(), None, None),
+        ];
+        assert_eq!(rows(text), expected);
+        let files: Vec<_> = parse(text).0.files.into_iter().map(|f| f.0).collect();
+        assert_eq!(files, ["f", "g"]);
+    }
+
+    #[test]
+    fn version_2_has_waits() {
+        let text = "fio version 2 iolog\nf add\nf open\nf read 0 512\nf wait 100 0\nf write 512 512\nf wait 50\nf read 0 512\n";
+        let times: Vec<_> = rows(text).into_iter().map(|r| r.0).collect();
+        assert_eq!(times, [0, 100_000, 150_000]);
+    }
+
+    #[test]
+    fn odd_logs() {
+        let (_, diag) = parse("/dev/sdhu add\n/dev/sdhu open\n/dev/sdhu read 129521664 2048\n");
+        assert_eq!((diag.events(), diag.warnings()[0].code), (1, "fio-no-version"));
+        let (_, diag) = parse("fio version 3 iolog\n100 /dev/nvme0n1 read 1000 4096\n");
+        let codes: Vec<_> = diag.warnings().iter().map(|w| w.code).collect();
+        assert_eq!(codes, ["fio-not-opened", "not-sector-aligned"]);
+        let (_, diag) = parse("fio version 3 iolog\n1 f open\n1000007 f read 0 512\n1 f read 0 512\n");
+        assert_eq!(diag.warnings()[0].code, "time-backwards");
+        let (rows, _) = parse("fio version 1 iolog\n1 f read\n1 f jump 0 1\nx f read 0 1\n");
+        let reasons: Vec<_> = rows.rejects.iter().map(|r| r.reason.as_str()).collect();
+        assert_eq!(reasons, ["fio-version-1", "fio-bad-line", "fio-bad-line", "fio-bad-line"]);
+    }
+}

@@ -1,0 +1,436 @@
+//! Block events of ftrace, trace-cmd report and perf script, and the text of the `blk` tracer.
+//!
+//! ```text
+//!           dd-123   [001] d..1.  1425.576266: block_rq_issue: 8,0 R 4096 () 67848 + 8 none,0,0 [dd]
+//! dmcrypt_write  9587 [004] 6426159.859875:      block:block_bio_queue: 8,16 WFS 4112 + 4 [dmcrypt_write]
+//!           dd-123   [001]  1425.576266:   8,0    Q   R 67848 + 8 [dd]
+//! ```
+//! Payloads after Linux 6.18's `include/trace/events/block.h` print formats and older samples: they are read by shape
+//! (byte count and priority are there or not), not by kernel version. Other events are counted as such.
+
+use kreplay_traces::event::{BlockRow, EventSink};
+
+use crate::blkparse::{Tail, action, device};
+use crate::diag::{Diagnostics, Outcome, Reason};
+use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
+use crate::lines::{Line, LineParser, Lines};
+use crate::num::{Fields, dec_i64, push_text, secs_ns, signed, unquote};
+
+/// The format.
+pub struct Ftrace;
+
+impl Format for Ftrace {
+    fn id(&self) -> &'static str {
+        "ftrace"
+    }
+
+    fn about(&self) -> &'static str {
+        "block events of ftrace, trace-cmd report or perf script, and the blk tracer (text)"
+    }
+
+    fn sniff(&self, head: Head<'_>) -> Score {
+        score_lines(FtraceLines::default(), head)
+    }
+
+    fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
+        Box::new(Lines::new(FtraceLines::default()))
+    }
+}
+
+static NOT_AN_EVENT: Reason = Reason {
+    code: "ftrace-not-an-event",
+    expected: "`comm-pid [cpu] flags seconds: event: ...`",
+    hint: "prose and tool output between the events are skipped",
+};
+static BAD_PAYLOAD: Reason = Reason {
+    code: "ftrace-bad-payload",
+    expected: "`major,minor rwbs [bytes (cmd)] sector + n [priority] [comm or error]`",
+    hint: "the line was cut, or this kernel prints the event in a way not seen before",
+};
+
+/// How an event's payload is laid out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// `dev rwbs sector + n [comm]`.
+    Bio,
+    /// `dev rwbs sector + n [error]`.
+    BioDone,
+    /// `dev rwbs bytes (cmd) sector + n [priority] [comm]`.
+    Request,
+    /// `dev rwbs (cmd) sector + n [priority] [error]`.
+    RequestDone,
+    /// `[comm]`.
+    Plug,
+    /// `[comm] n`.
+    Unplug,
+    /// `dev rwbs sector / newsector [comm]`.
+    Split,
+    /// `dev rwbs sector + n <- (dev) sector`.
+    Remap,
+    /// Counted, not an event of a request's life.
+    Other,
+}
+
+/// blktrace's letter and the shape of each block event.
+fn known(name: &[u8]) -> Option<(&'static str, Shape)> {
+    Some(match name {
+        b"block_bio_queue" => ("Q", Shape::Bio),
+        b"block_getrq" => ("G", Shape::Bio),
+        b"block_sleeprq" => ("S", Shape::Bio),
+        b"block_bio_backmerge" => ("M", Shape::Bio),
+        b"block_bio_frontmerge" => ("F", Shape::Bio),
+        b"block_bio_bounce" => ("B", Shape::Bio),
+        b"block_bio_complete" => ("C", Shape::BioDone),
+        b"block_rq_insert" => ("I", Shape::Request),
+        b"block_rq_issue" => ("D", Shape::Request),
+        b"block_rq_merge" => ("M", Shape::Request),
+        b"block_rq_complete" => ("C", Shape::RequestDone),
+        b"block_rq_requeue" => ("R", Shape::RequestDone),
+        b"block_plug" => ("P", Shape::Plug),
+        b"block_unplug" | b"block_unplug_io" => ("U", Shape::Unplug),
+        b"block_unplug_timer" => ("UT", Shape::Unplug),
+        b"block_split" => ("X", Shape::Split),
+        b"block_bio_remap" | b"block_remap" | b"block_rq_remap" => ("A", Shape::Remap),
+        // A failed completion is also a block_rq_complete; the io_ pair is accounting around the same request.
+        b"block_rq_error"
+        | b"block_io_start"
+        | b"block_io_done"
+        | b"block_touch_buffer"
+        | b"block_dirty_buffer"
+        | b"blkdev_zone_mgmt" => ("", Shape::Other),
+        _ => return None,
+    })
+}
+
+#[derive(Default)]
+struct FtraceLines {
+    tail: Tail,
+    comm: String,
+    seen_stamp: bool,
+    no_stamp: bool,
+    last_ns: Option<i64>,
+}
+
+/// The parts before the payload.
+#[derive(Default)]
+struct Front<'a> {
+    time_ns: Option<i64>,
+    cpu: Option<i64>,
+    pid: Option<i64>,
+    name: &'a [u8],
+    payload: usize,
+}
+
+impl FtraceLines {
+    fn event(&mut self, line: &Line<'_>, bytes: &[u8], f: &Front<'_>, out: &mut dyn EventSink) -> Outcome {
+        let cut = line.bytes.len() - bytes.len();
+        let mut fields = Fields::new(&bytes[f.payload..]);
+        let mut row = BlockRow {
+            time_ns: f.time_ns.unwrap_or(0),
+            cpu: f.cpu,
+            pid: f.pid,
+            line: line.number,
+            ..BlockRow::default()
+        };
+        let done = if device(f.name).is_some() {
+            row.dev = device(f.name).unwrap_or(0);
+            self.tracer(&mut row, &mut fields)
+        } else {
+            match known(f.name) {
+                Some((_, Shape::Other)) => return Outcome::Note("accounting-event"),
+                Some((letter, shape)) => {
+                    row.action = letter;
+                    self.payload(&mut row, shape, &mut fields)
+                }
+                None => return Outcome::Note("other-event"),
+            }
+        };
+        match done {
+            Ok(()) => {
+                out.block(&row);
+                Outcome::Event
+            }
+            Err(at) => Outcome::Reject(&BAD_PAYLOAD, Some(cut + f.payload + at)),
+        }
+    }
+
+    /// The blk tracer: `dev action rwbs ...` as blkparse has it.
+    fn tracer<'s>(&'s mut self, row: &mut BlockRow<'s>, f: &mut Fields<'s>) -> Result<(), usize> {
+        let at = f.position();
+        row.action = f.next().and_then(action).ok_or(at)?;
+        row.rwbs = rwbs(f)?;
+        self.tail.read(row, f)
+    }
+
+    fn payload<'s>(&'s mut self, row: &mut BlockRow<'s>, shape: Shape, f: &mut Fields<'s>) -> Result<(), usize> {
+        if matches!(shape, Shape::Plug | Shape::Unplug) {
+            row.rwbs = "N";
+            return self.tail.read(row, f);
+        }
+        let at = f.position();
+        row.dev = f.next().and_then(device).ok_or(at)?;
+        row.rwbs = rwbs(f)?;
+        match shape {
+            Shape::Bio | Shape::BioDone | Shape::Split => self.tail.read(row, f),
+            Shape::Remap => {
+                let at = f.position();
+                // block_rq_remap adds a count at the end.
+                let rest = f.rest();
+                let words = rest.split(|b| *b == b' ').filter(|w| !w.is_empty()).count();
+                let end = if words > 6 {
+                    memchr::memrchr(b' ', rest.trim_ascii_end()).unwrap_or(rest.len())
+                } else {
+                    rest.len()
+                };
+                self.tail.read(row, &mut Fields::new(&rest[..end])).map_err(|i| at + i)
+            }
+            Shape::Request | Shape::RequestDone => self.request(row, shape, f),
+            Shape::Plug | Shape::Unplug | Shape::Other => Ok(()),
+        }
+    }
+
+    fn request<'s>(&'s mut self, row: &mut BlockRow<'s>, shape: Shape, f: &mut Fields<'s>) -> Result<(), usize> {
+        let at = f.position();
+        let rest = f.rest();
+        let open = memchr::memchr(b'(', rest).ok_or(at)?;
+        let bytes = dec_i64(rest[..open].trim_ascii());
+        let close = open + memchr::memchr(b')', &rest[open..]).ok_or(at + open)?;
+        let mut g = Fields::new(&rest[close + 1..]);
+        let base = at + close + 1;
+        let here = base + g.position();
+        let sector = g.next().and_then(crate::num::dec_u64).ok_or(here)?;
+        let here = base + g.position();
+        (g.next() == Some(b"+")).then_some(()).ok_or(here)?;
+        let here = base + g.position();
+        let sectors = g.next().and_then(dec_i64).ok_or(here)?;
+        // A flush has no place: its sector is printed as -1.
+        row.sector_512 = i64::try_from(sector).ok();
+        let len = sectors.checked_mul(512).ok_or(here)?;
+        row.len_bytes = Some(if len == 0 { bytes.unwrap_or(0) } else { len });
+        let here = base + g.position();
+        let tail = g.rest().trim_ascii_end();
+        // A priority (`none,0,0`, `rt,4`) may stand before the bracket.
+        let bracket = memchr::memchr(b'[', tail).ok_or(here)?;
+        let before = tail[..bracket].trim_ascii();
+        if !before.is_empty() && !before.contains(&b',') && !before.starts_with(b"|") {
+            return Err(here);
+        }
+        let inner = tail.strip_suffix(b"]").ok_or(here + tail.len())?;
+        let inner = &inner[bracket + 1..];
+        if shape == Shape::RequestDone {
+            row.error = Some(signed(inner).ok_or(here + bracket + 1)?);
+        } else {
+            self.comm.clear();
+            push_text(&mut self.comm, inner);
+            row.comm = Some(&self.comm);
+        }
+        Ok(())
+    }
+}
+
+fn rwbs<'a>(f: &mut Fields<'a>) -> Result<&'a str, usize> {
+    let at = f.position();
+    let word = f.next().filter(|w| w.iter().all(u8::is_ascii_uppercase)).ok_or(at)?;
+    std::str::from_utf8(word).map_err(|_| at)
+}
+
+/// Find time and event name; the comm before them may hold anything.
+fn front(bytes: &[u8]) -> Option<Front<'_>> {
+    let mut f = Fields::new(bytes);
+    loop {
+        let at = f.position();
+        let word = f.next()?;
+        let Some(stamp) = word.strip_suffix(b":") else { continue };
+        if at == 0 && stamp.starts_with(b"block_") {
+            return Some(Front { name: stamp, payload: word.len(), ..Front::default() });
+        }
+        let Some(time_ns) = memchr::memchr(b'.', stamp).and_then(|_| secs_ns(stamp)) else { continue };
+        let (cpu, pid) = task(&bytes[..at]);
+        let name = f.next()?;
+        let payload = f.position();
+        let name = match name.strip_suffix(b":") {
+            Some(name) => name.strip_prefix(b"block:").unwrap_or(name),
+            None if device(name).is_some() => name,
+            None => return None,
+        };
+        return Some(Front { time_ns: Some(time_ns), cpu, pid, name, payload });
+    }
+}
+
+/// cpu and pid of `comm-pid (tgid) [cpu] flags` or `comm pid/tid [cpu]`.
+fn task(text: &[u8]) -> (Option<i64>, Option<i64>) {
+    let close = memchr::memrchr(b']', text);
+    let open = close.and_then(|c| memchr::memrchr(b'[', &text[..c]));
+    let (cpu, before) = match (open, close) {
+        (Some(open), Some(close)) => (dec_i64(&text[open + 1..close]), &text[..open]),
+        _ => (None, text),
+    };
+    let mut before = before.trim_ascii_end();
+    // The thread group: `(  123)` or `(-----)`.
+    if before.ends_with(b")")
+        && let Some(open) = memchr::memrchr(b'(', before)
+    {
+        before = before[..open].trim_ascii_end();
+    }
+    let start = before.iter().rposition(|b| !b.is_ascii_digit()).map_or(0, |i| i + 1);
+    let pid = dec_i64(&before[start..]);
+    (cpu, pid)
+}
+
+impl LineParser for FtraceLines {
+    fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
+        let bytes = unquote(line.bytes);
+        let text = bytes.trim_ascii();
+        if text.is_empty() {
+            return Outcome::Note("blank");
+        }
+        if text.starts_with(b"#") || text.starts_with(b"cpus=") || text.starts_with(b"version =") {
+            return Outcome::Note("header");
+        }
+        if text.starts_with(b"=>") || (bytes[0] == b'\t' && text[0].is_ascii_hexdigit()) {
+            return Outcome::Note("stack");
+        }
+        if text.starts_with(b"CPU:") && memchr::memmem::find(text, b"LOST").is_some() {
+            diag.warn("events-lost", Some(line.number), || String::from_utf8_lossy(text).into_owned());
+            return Outcome::Note("lost-events");
+        }
+        let skip = bytes.len() - bytes.trim_ascii_start().len();
+        let Some(mut front) = front(&bytes[skip..]) else { return Outcome::Reject(&NOT_AN_EVENT, None) };
+        front.payload += skip;
+        self.seen_stamp |= front.time_ns.is_some();
+        self.no_stamp |= front.time_ns.is_none();
+        if let (Some(last), Some(now)) = (self.last_ns, front.time_ns)
+            && now < last
+        {
+            diag.warn("time-backwards", Some(line.number), || {
+                format!("an event is {} ns earlier than the one before it", last - now)
+            });
+        }
+        self.last_ns = front.time_ns.or(self.last_ns);
+        self.event(line, bytes, &front, out)
+    }
+
+    fn end(&mut self, _: &mut dyn EventSink, diag: &mut Diagnostics) {
+        if self.no_stamp && diag.events() > 0 {
+            diag.warn("no-clock", None, || "events without time stamps have time 0: only their order is known".into());
+        }
+        diag.option("clock", if self.seen_stamp { "trace" } else { "none" });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::{Block, Rows};
+
+    fn parse(text: &str) -> (Rows, Diagnostics) {
+        let parsed = crate::parse_all(&Ftrace, &ParseOptions::default(), text.as_bytes());
+        assert!(parsed.1.adds_up(), "{text}");
+        parsed
+    }
+
+    fn row(action: &str, rwbs: &str) -> Block {
+        Block {
+            time_ns: 1_425_576_266_000,
+            dev: 8 << 20,
+            cpu: Some(1),
+            action: action.into(),
+            rwbs: rwbs.into(),
+            pid: Some(123),
+            line: 1,
+            ..Block::default()
+        }
+    }
+
+    #[test]
+    fn payloads() {
+        let io = |action, rwbs, comm: &str| Block {
+            sector_512: Some(64),
+            len_bytes: Some(4096),
+            comm: Some(comm.into()),
+            ..row(action, rwbs)
+        };
+        let done = |action, rwbs, error| Block { error: Some(error), comm: None, ..io(action, rwbs, "") };
+        let cases: Vec<(&str, Block)> = vec![
+            ("block_bio_queue: 8,0 R 64 + 8 [dd]", io("Q", "R", "dd")),
+            ("block_getrq: 8,0 WS 64 + 8 [a b]", io("G", "WS", "a b")),
+            ("block_bio_backmerge: 8,0 WS 64 + 8 [dd]", io("M", "WS", "dd")),
+            ("block_bio_frontmerge: 8,0 WS 64 + 8 [dd]", io("F", "WS", "dd")),
+            ("block_bio_complete: 8,0 WS 64 + 8 [0]", done("C", "WS", 0)),
+            ("block_rq_insert: 8,0 R 4096 () 64 + 8 [dd]", io("I", "R", "dd")),
+            ("block_rq_issue: 8,0 R 0 () 64 + 8 [dd]", io("D", "R", "dd")),
+            ("block_rq_issue: 8,0 WFSU 4096 () 64 + 8 none,0,0 [xfs_io]", io("D", "WFSU", "xfs_io")),
+            ("block_rq_issue: 8,0 WS 4096 () 64 + 8 rt,4 [highpool[1]]", io("D", "WS", "highpool[1]")),
+            ("block_rq_complete: 8,0 WS () 64 + 8 none,0,0 [0]", done("C", "WS", 0)),
+            ("block_rq_complete: 8,0 WS () 64 + 8 [-5]", done("C", "WS", -5)),
+            ("block_rq_requeue: 8,0 WS () 64 + 8 [0]", done("R", "WS", 0)),
+            (
+                "block_rq_complete: 8,0 FF () 18446744073709551615 + 0 [0]",
+                Block { sector_512: None, len_bytes: Some(0), ..done("C", "FF", 0) },
+            ),
+            ("block_plug: [dd]", Block { dev: 0, comm: Some("dd".into()), ..row("P", "N") }),
+            ("block_unplug: [dd] 3", Block { dev: 0, comm: Some("dd".into()), unplugged: Some(3), ..row("U", "N") }),
+            (
+                "block_split: 8,0 R 64 / 72 [dd]",
+                Block { len_bytes: None, from_sector_512: Some(72), ..io("X", "R", "dd") },
+            ),
+            (
+                "block_bio_remap: 8,0 WS 64 + 8 <- (8,1) 8",
+                Block { comm: None, from_dev: Some(8 << 20 | 1), from_sector_512: Some(8), ..io("A", "WS", "") },
+            ),
+            (
+                "block_rq_remap: 8,0 WS 64 + 8 <- (8,1) 8 1",
+                Block { comm: None, from_dev: Some(8 << 20 | 1), from_sector_512: Some(8), ..io("A", "WS", "") },
+            ),
+            ("  8,0    Q   R 64 + 8 [dd]", io("Q", "R", "dd")),
+        ];
+        for (payload, expected) in cases {
+            for front in [
+                "dd-123   [001] d..1.  1425.576266: ",
+                "  dd-123 (  99) [001] 1425.576266: ",
+                "dd 123 [001] 1425.576266: ",
+            ] {
+                let (rows, diag) = parse(&format!("{front}{payload}\n"));
+                assert_eq!(rows.blocks, [expected.clone()], "{front}{payload} {:?}", diag.rejects());
+            }
+        }
+    }
+
+    #[test]
+    fn fronts() {
+        let pid =
+            |front: &str| parse(&format!("{front} 1.5: block_plug: [x]\n")).0.blocks.first().map(|b| (b.pid, b.cpu));
+        assert_eq!(pid("kworker/0:1H-1090    [000] ....."), Some((Some(1090), Some(0))));
+        assert_eq!(pid("<...>-1297  [007]"), Some((Some(1297), Some(7))));
+        assert_eq!(pid("a b [x]-9 [002] d...",), Some((Some(9), Some(2))));
+        assert_eq!(pid("swapper     0 [000]"), Some((Some(0), Some(0))));
+        assert_eq!(pid("fio  12/34 [003]"), Some((Some(34), Some(3))));
+        let (rows, _) = parse("  dd 1 [000] 5.123456789:   block:block_plug: [x]\n");
+        assert_eq!(rows.blocks[0].time_ns, 5_123_456_789);
+        let (rows, diag) = parse("> block_bio_queue: 8,0 R 64 + 8 [dd]\n");
+        assert_eq!((rows.blocks.len(), diag.warnings()[0].code), (1, "no-clock"));
+    }
+
+    #[test]
+    fn what_is_no_block_event() {
+        let cases = [
+            ("# tracer: nop", "header"),
+            ("", "blank"),
+            (" => blk_start_request", "stack"),
+            ("CPU:3 [LOST 123 EVENTS]", "lost-events"),
+            ("x-1 [001] 1.5: ext4_mark_inode_dirty: dev 259,5 ino 12", "other-event"),
+            ("x-1 [001] 1.5: block_touch_buffer: 259,5 sector=135 size=4096", "accounting-event"),
+            ("x-1 [001] 1.5: block_io_done: 8,16 R 0 () 98400 + 0 [swapper/2]", "accounting-event"),
+        ];
+        for (line, kind) in cases {
+            assert_eq!(parse(&format!("{line}\n")).1.note_count(kind), 1, "{line}");
+        }
+        for line in [
+            "hello",
+            "x-1 [001] 1.5: block_rq_issue: 8,0 R 0 64 + 8 [dd]",
+            "x-1 [001] 1.5: block_rq_complete: 8,0 R () 64 + 8 [dd]",
+        ] {
+            assert_eq!(parse(line).1.rejected(), 1, "{line}");
+        }
+    }
+}
