@@ -56,6 +56,7 @@ pub(super) fn ranges(c: &Config) -> Result<(), Wrong> {
             at_least("device.rate-bytes-s", *rate_bytes_s, 1)?;
             at_least("device.queue-depth", u64::from(*queue_depth), 1)
         }
+        DeviceConfig::Disk { queue_depth, .. } => at_least("device.queue-depth", u64::from(*queue_depth), 1),
         DeviceConfig::Ssd { queue_depth, units, page_bytes, link_bytes_s, buffer_bytes, .. } => {
             at_least("device.queue-depth", u64::from(*queue_depth), 1)?;
             at_least("device.units", u64::from(*units), 1)?;
