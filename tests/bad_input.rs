@@ -68,6 +68,23 @@ fn garbage_in_the_middle_is_rejected_and_the_rest_kept() {
 }
 
 #[test]
+fn of_a_truncated_log_everything_before_the_cut_is_kept() {
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/samples/fileserver/strace.log.zst");
+    let whole = fs::read(sample).unwrap();
+    let dir = folder();
+    fs::create_dir(dir.path().join("logs")).unwrap();
+    fs::write(dir.path().join("logs/strace.log.zst"), &whole[..whole.len() / 2]).unwrap();
+    let said = kreplay_in(dir.path(), &["ingest", "logs", "-o", "trace"]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert!(said.out.contains("reading ended early"), "{}", said.out);
+    let facts = kreplay_in(dir.path(), &["inspect", "trace", "--json"]);
+    let facts: serde_json::Value = serde_json::from_str(&facts.out).unwrap();
+    assert!(facts[0]["counts"]["syscall"].as_u64().unwrap() > 10_000, "{facts:#}");
+    let strict = kreplay_in(dir.path(), &["ingest", "logs", "-o", "other", "--strict"]);
+    assert_eq!(strict.code, 3, "{}", strict.err);
+}
+
+#[test]
 fn an_unknown_variant() {
     let dir = folder();
     logs(dir.path(), "strace.log", STRACE);

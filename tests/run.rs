@@ -5,6 +5,8 @@ mod common;
 use common::kreplay_in;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 fn synth(dir: &Path) {
     let said = kreplay_in(dir, &["synth", "read512", "big_mib=2", "-o", "trace"]);
@@ -103,4 +105,36 @@ fn an_output_folder_in_use_is_left_alone() {
     let said = kreplay_in(dir.path(), &["replay", "trace", "-o", "out", "-q"]);
     assert_eq!(said.code, 7);
     assert!(said.err.contains("another kreplay"), "{}", said.err);
+}
+
+#[test]
+fn an_interrupt_keeps_finished_cells_and_the_same_command_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(kreplay_in(dir.path(), &["synth", "wr16", "-o", "trace"]).code, 0);
+    let sweep = "machine.ram=24MiB,32MiB,40MiB,48MiB,56MiB,64MiB,72MiB,80MiB,88MiB,96MiB,104MiB,112MiB";
+    let args = ["replay", "trace", "-v", "linux-2.4.16", "--set", sweep, "-j", "1", "-o", "out"];
+    let child = Command::new(assert_cmd::cargo::cargo_bin("kreplay"))
+        .args(args)
+        .current_dir(dir.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let done = |out: &Path| out.is_dir() && files(out).iter().any(|p| p.ends_with("cell.json"));
+    let begin = Instant::now();
+    while !done(&dir.path().join("out")) {
+        assert!(begin.elapsed() < Duration::from_secs(120), "no cell was finished");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(err.contains("go on with:") && err.contains("machine.ram=24MiB,32MiB"), "{err}");
+    let again = kreplay_in(dir.path(), &[&args[..], &["--json"]].concat());
+    assert_eq!(again.code, 0, "{}", again.err);
+    let facts: serde_json::Value = serde_json::from_str(&again.out).unwrap();
+    let (cells, reused) = (facts["cells"].as_array().unwrap().len(), facts["reused"].as_u64().unwrap());
+    assert_eq!(cells, 12);
+    assert!((1..12).contains(&reused), "{reused}");
 }

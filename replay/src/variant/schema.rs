@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn names_are_known_from_the_types() {
         assert!(sections().contains(&"writeback".to_owned()));
-        assert_eq!(device_models(), ["rotating", "null"]);
+        assert!(["rotating", "null"].iter().all(|m| device_models().contains(&(*m).to_owned())));
     }
 
     #[test]
