@@ -6,6 +6,7 @@
 use kreplay_traces::event::{BlockRow, EventSink};
 use kreplay_traces::units::SECTOR_BYTES;
 
+use crate::blkformat::FormatLines;
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
 use crate::lines::{Line, LineParser, Lines};
@@ -20,15 +21,25 @@ impl Format for Blkparse {
     }
 
     fn about(&self) -> &'static str {
-        "blkparse text, default line form"
+        "blkparse text, default line form or any -f format"
     }
 
     fn sniff(&self, head: Head<'_>) -> Score {
         score_lines(BlkparseLines::default(), head)
     }
 
-    fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
-        Box::new(Lines::new(BlkparseLines::default()))
+    fn parser(&self, options: &ParseOptions) -> Box<dyn Parser> {
+        match options.blkparse_format.as_deref().map(FormatLines::new) {
+            Some(Ok(lines)) => Box::new(Lines::new(lines)),
+            _ => Box::new(Lines::new(BlkparseLines::default())),
+        }
+    }
+
+    fn check(&self, options: &ParseOptions) -> Result<(), String> {
+        match options.blkparse_format.as_deref().map(FormatLines::new) {
+            Some(Err(why)) => Err(format!("blkparse format: {why}")),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -67,6 +67,13 @@ pub trait Format: Sync {
     fn sniff(&self, head: Head<'_>) -> Score;
     /// A parser for one input.
     fn parser(&self, options: &ParseOptions) -> Box<dyn Parser>;
+    /// Whether the options can be used; a sentence otherwise. The parser of bad options ignores them.
+    ///
+    /// # Errors
+    /// What is wrong with which option.
+    fn check(&self, _options: &ParseOptions) -> Result<(), String> {
+        Ok(())
+    }
     /// Why inputs of this format are not read: for the look-alikes that are known by name only to be refused.
     fn refusal(&self) -> Option<&'static str> {
         None

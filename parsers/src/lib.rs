@@ -6,9 +6,11 @@
 
 pub mod alibaba;
 pub mod biosnoop;
+pub mod blkformat;
 pub mod blkparse;
 pub mod blktrace;
 pub mod cloudphysics;
+pub mod corpus;
 mod csv;
 pub mod diag;
 pub mod fio;
@@ -16,6 +18,7 @@ mod fixed;
 pub mod foreign;
 pub mod format;
 pub mod ftrace;
+pub mod fuzzing;
 pub mod ingest;
 pub mod layout;
 pub mod lines;

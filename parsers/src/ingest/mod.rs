@@ -171,6 +171,7 @@ fn one(
     on_bytes: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Ingested, IngestError> {
     let Planned { path, format, parse, open, parts, .. } = planned;
+    format.check(&parse).map_err(|why| IngestError::BadOption { path: path.clone(), why })?;
     let key = SourceKey {
         path: path.to_string_lossy().into_owned(),
         format: format.id().to_owned(),

@@ -135,6 +135,10 @@ impl StraceLines {
         let parsed = if list.closed { result::result(&text[list.end + 1..]) } else { Err(BadResult::NoEquals(0)) };
         let result = match parsed {
             Ok(result) => result,
+            // A line that ends between two arguments was cut: what looks like a result in it is program output.
+            Err(problem) if !list.closed && !list.broken => {
+                return Err(self.no_end(problem, false, paren + 1 + list.end));
+            }
             // The structure misled (an unescaped `>` or quote in a name): the last `) = ` of the line decides.
             Err(problem) => match last_end(text).map(|end| (end, result::result(&text[end + 1..]))) {
                 Some((end, Ok(result))) if !list.closed || end != list.end => {
