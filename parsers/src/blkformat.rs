@@ -273,7 +273,7 @@ mod tests {
         ];
         for (format, text) in cases {
             let (rows, diag) = parse(format, text);
-            assert_eq!(rows.blocks, [expected.clone()], "{format}: {:?}", diag.rejects());
+            assert_eq!(rows.blocks, std::slice::from_ref(&expected), "{format}: {:?}", diag.rejects());
         }
         let (rows, _) = parse("%T.%t %a %e", "1.5 C 0\n1.5 Q 0\nhello\n\n");
         assert_eq!((rows.blocks[0].error, rows.blocks[1].error, rows.rejects.len()), (Some(0), None, 1));

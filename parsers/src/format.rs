@@ -28,6 +28,8 @@ pub struct ParseOptions {
     pub root: Option<String>,
     /// Device of a file layout, `major << 20 | minor`.
     pub dev: Option<i64>,
+    /// A file layout was written after the run: sizes are not those before it, and these files are known already.
+    pub after_run: Option<Vec<String>>,
     /// The `-f` string with which blkparse wrote the text.
     pub blkparse_format: Option<String>,
 }

@@ -304,5 +304,6 @@ fn option_names(parse: &ParseOptions) -> BTreeMap<String, String> {
     let numbers = numbers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.to_string())));
     let texts = [("root", &parse.root), ("blkparse_format", &parse.blkparse_format)];
     let texts = texts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
-    numbers.chain(texts).collect()
+    let after = parse.after_run.as_ref().map(|known| ("after_run".to_owned(), format!("{} files known", known.len())));
+    numbers.chain(texts).chain(after).collect()
 }

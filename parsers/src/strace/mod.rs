@@ -313,10 +313,10 @@ impl LineParser for StraceLines {
             self.without_message(body);
             return Outcome::Note(kind);
         }
-        if first == b'%' || self.summary || body.starts_with(b"time ") {
-            if let Some(outcome) = self.table(bytes.trim_ascii()) {
-                return outcome;
-            }
+        if (first == b'%' || self.summary || body.starts_with(b"time "))
+            && let Some(outcome) = self.table(bytes.trim_ascii())
+        {
+            return outcome;
         }
         match first {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'?' => {
