@@ -13,6 +13,7 @@ pub mod cloudphysics;
 pub mod corpus;
 mod csv;
 pub mod diag;
+pub mod export;
 pub mod fio;
 mod fixed;
 pub mod foreign;
