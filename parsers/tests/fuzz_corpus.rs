@@ -36,6 +36,11 @@ fn kept_inputs_hold() {
     }
 }
 
+/// Rounds of the mutation tests: `KREPLAY_FUZZ_ROUNDS` asks for more.
+fn rounds(usual: usize) -> usize {
+    std::env::var("KREPLAY_FUZZ_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}
+
 /// Byte noise over the seeds, by a small generator with a fixed start: the same inputs on every machine.
 #[test]
 fn mutated_seeds_hold() {
@@ -46,7 +51,7 @@ fn mutated_seeds_hold() {
         state ^= state << 17;
         (state % below as u64) as usize
     };
-    for round in 0..6000 {
+    for round in 0..rounds(6000) {
         let mut input = vec![random(FORMATS.len()) as u8, random(64) as u8];
         input.extend_from_slice(SEEDS[round % SEEDS.len()].as_bytes());
         for _ in 0..random(8) {
@@ -83,7 +88,7 @@ fn mutated_binary_records_hold() {
         state ^= state << 17;
         (state % below as u64) as usize
     };
-    for _ in 0..3000 {
+    for _ in 0..rounds(3000) {
         let mut input = vec![random(FORMATS.len()) as u8, 1 + random(90) as u8];
         for _ in 0..random(6) {
             let magic: [u8; 4] = [[7, 0x74, 0x61, 0x65], [0x65, 0x61, 0x74, 7], [8, 0x74, 0x61, 0x65]][random(3)];
