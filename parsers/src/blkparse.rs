@@ -3,13 +3,16 @@
 //! Fields are split at blanks, never by column: each of them widens (7-digit pids, 3-digit cpus). Events keep the order
 //! of the text. Line forms after blktrace 1.0.5 to 1.3 (`blkparse_fmt.c`) and its trailer of summaries.
 
-use kreplay_traces::event::{BlockRow, EventSink};
-use kreplay_traces::units::SECTOR_BYTES;
+mod tail;
 
+use kreplay_traces::event::{BlockRow, EventSink};
+
+use crate::blkformat::FormatLines;
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
 use crate::lines::{Line, LineParser, Lines};
-use crate::num::{Fields, dec_i64, fraction_ns, push_text, signed, unquote};
+use crate::num::{Fields, dec_i64, fraction_ns, unquote};
+pub(crate) use tail::Tail;
 
 /// The format.
 pub struct Blkparse;
@@ -20,15 +23,25 @@ impl Format for Blkparse {
     }
 
     fn about(&self) -> &'static str {
-        "blkparse text, default line form"
+        "blkparse text, default line form or any -f format"
     }
 
     fn sniff(&self, head: Head<'_>) -> Score {
         score_lines(BlkparseLines::default(), head)
     }
 
-    fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
-        Box::new(Lines::new(BlkparseLines::default()))
+    fn parser(&self, options: &ParseOptions) -> Box<dyn Parser> {
+        match options.blkparse_format.as_deref().map(FormatLines::new) {
+            Some(Ok(lines)) => Box::new(Lines::new(lines)),
+            _ => Box::new(Lines::new(BlkparseLines::default())),
+        }
+    }
+
+    fn check(&self, options: &ParseOptions) -> Result<(), String> {
+        match options.blkparse_format.as_deref().map(FormatLines::new) {
+            Some(Err(why)) => Err(format!("blkparse format: {why}")),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -72,14 +85,6 @@ struct Held {
     number: i64,
     offset: i64,
     at: usize,
-}
-
-/// Reader of what follows the RWBS letters; the blk tracer prints the same.
-#[derive(Default)]
-pub(crate) struct Tail {
-    remark: bool,
-    comm: String,
-    text: String,
 }
 
 /// The numbers and letters before the tail.
@@ -133,100 +138,6 @@ impl BlkparseLines {
         }
         self.small_times = secs < 1 << 30;
         Some(plain)
-    }
-}
-
-impl Tail {
-    /// Fill the row from what follows the RWBS letters; gives the byte index (in the fields' text) of the first surprise.
-    #[inline]
-    pub(crate) fn read<'s>(&'s mut self, row: &mut BlockRow<'s>, f: &mut Fields<'_>) -> Result<(), usize> {
-        let at = f.position();
-        let tail = f.rest();
-        self.comm.clear();
-        self.text.clear();
-        match row.action {
-            "A" => return remap(row, f),
-            "m" => {
-                push_text(&mut self.text, tail);
-                row.text = Some(&self.text);
-                return Ok(());
-            }
-            _ => {}
-        }
-        let has_error = matches!(row.action, "C" | "R");
-        let open = memchr::memchr(b'[', tail).ok_or(at + tail.len())?;
-        let numbers = &tail[..open];
-        let close = if has_error { memchr::memchr(b']', tail) } else { memchr::memrchr(b']', tail) };
-        let close = close.filter(|c| *c > open).ok_or(at + tail.len())?;
-        let inner = &tail[open + 1..close];
-        if has_error {
-            row.error = Some(signed(inner).ok_or(at + open + 1)?);
-        } else {
-            push_text(&mut self.comm, inner);
-        }
-        let after = tail[close + 1..].trim_ascii();
-        match row.action {
-            "U" | "UT" => row.unplugged = Some(dec_i64(after).ok_or(at + close + 1)?),
-            _ if after.is_empty() => {}
-            // Zone append (patched tools): the sector where the device wrote.
-            "C" if after.starts_with(b"<") && after.ends_with(b">") => {
-                row.from_sector_512 = Some(dec_i64(&after[1..after.len() - 1]).ok_or(at + close + 1)?);
-            }
-            _ if after.starts_with(b"<-")
-                || after.starts_with(b">>")
-                || after.starts_with(b"#")
-                || after.starts_with(b"...") =>
-            {
-                self.remark = true
-            }
-            _ => return Err(at + close + 1),
-        }
-        self.numbers(row, numbers).map_err(|i| at + i)?;
-        row.comm = (!has_error && self.comm != "(null)").then_some(self.comm.as_str());
-        row.text = (!self.text.is_empty()).then_some(self.text.as_str());
-        Ok(())
-    }
-
-    /// `sector + n`, `sector / newsector`, `sector`, `bytes (cdb)`, or nothing; the elapsed time may follow in
-    /// parentheses (`-t`).
-    #[inline]
-    fn numbers(&mut self, row: &mut BlockRow<'_>, numbers: &[u8]) -> Result<(), usize> {
-        let mut numbers_end = numbers.len();
-        if let Some(open) = memchr::memchr(b'(', numbers) {
-            let inner = &numbers[open + 1..];
-            let close = memchr::memchr(b')', inner).ok_or(open)?;
-            let inner = inner[..close].trim_ascii();
-            if dec_i64(inner).is_none() || inner.len() == 2 {
-                push_text(&mut self.text, inner);
-            }
-            numbers_end = open;
-        }
-        let mut f = Fields::new(&numbers[..numbers_end]);
-        let Some(mut first) = f.next() else { return Ok(()) };
-        // Patched tools (the 2019-2020 trace extension) put an I/O priority here: `N`, or `BEST 4 0`.
-        if first.iter().all(u8::is_ascii_uppercase) {
-            let words = usize::from(first.len() > 1);
-            first = f.nth(words).ok_or(0usize)?;
-            self.remark = true;
-        }
-        let first = dec_i64(first).ok_or(0usize)?;
-        let at = f.position();
-        match f.next() {
-            // A packet command has its length in bytes and no sector; a completion without a length has its sector.
-            None if matches!(row.action, "Q" | "D" | "I" | "B") => row.len_bytes = Some(first),
-            None => row.sector_512 = Some(first),
-            Some(b"+") => {
-                row.sector_512 = Some(first);
-                row.len_bytes = Some(bytes_of(f.next()).ok_or(at)?);
-            }
-            Some(b"/") => {
-                row.sector_512 = Some(first);
-                row.from_sector_512 = Some(f.next().and_then(dec_i64).ok_or(at)?);
-            }
-            Some(_) => return Err(at),
-        }
-        let at = f.position();
-        if f.next().is_some() { Err(at) } else { Ok(()) }
     }
 }
 
@@ -380,29 +291,6 @@ fn begins_event(first: &[u8]) -> bool {
     first[0].is_ascii_digit() && memchr::memchr(b',', first).is_some()
 }
 
-/// `sector + n <- (maj,min) sector`.
-fn remap(row: &mut BlockRow<'_>, f: &mut Fields<'_>) -> Result<(), usize> {
-    let mut word = |expected: &[u8]| {
-        let at = f.position();
-        f.next().filter(|w| expected.is_empty() || *w == expected).map(|w| (w, at)).ok_or(at)
-    };
-    let number = |(word, at): (&[u8], usize)| dec_i64(word).ok_or(at);
-    row.sector_512 = Some(number(word(b"")?)?);
-    word(b"+")?;
-    let (sectors, at) = word(b"")?;
-    row.len_bytes = Some(bytes_of(Some(sectors)).ok_or(at)?);
-    word(b"<-")?;
-    let (dev, at) = word(b"")?;
-    let dev = dev.strip_prefix(b"(").and_then(|d| d.strip_suffix(b")")).and_then(device);
-    row.from_dev = Some(dev.ok_or(at)?);
-    row.from_sector_512 = Some(number(word(b"")?)?);
-    Ok(())
-}
-
-fn bytes_of(sectors: Option<&[u8]>) -> Option<i64> {
-    dec_i64(sectors?)?.checked_mul(SECTOR_BYTES as i64)
-}
-
 /// `major,minor` as one number.
 #[inline]
 pub(crate) fn device(text: &[u8]) -> Option<i64> {
@@ -456,179 +344,4 @@ fn is_summary(line: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rows::Block;
-
-    const PREFIX: &str = "  8,0    1       19     2.000000123  4321  ";
-
-    fn parse(text: &str) -> (crate::rows::Rows, Diagnostics) {
-        let parsed = crate::parse_all(&Blkparse, &ParseOptions::default(), text.as_bytes());
-        assert!(parsed.1.adds_up(), "{text}");
-        parsed
-    }
-
-    fn base(action: &str, rwbs: &str) -> Block {
-        Block {
-            time_ns: 2_000_000_123,
-            dev: 8 << 20,
-            cpu: Some(1),
-            seq: Some(19),
-            action: action.into(),
-            rwbs: rwbs.into(),
-            pid: Some(4321),
-            line: 1,
-            ..Block::default()
-        }
-    }
-
-    #[test]
-    fn every_action() {
-        let io = |action, rwbs, sector, sectors: i64, comm: &str| Block {
-            sector_512: Some(sector),
-            len_bytes: Some(sectors * 512),
-            comm: Some(comm.into()),
-            ..base(action, rwbs)
-        };
-        let done = |action, rwbs, sector, len_bytes, error| Block {
-            sector_512: sector,
-            len_bytes,
-            error: Some(error),
-            ..base(action, rwbs)
-        };
-        let cases: Vec<(&str, Block)> = vec![
-            ("Q   R 67848 + 8 [wl]", io("Q", "R", 67848, 8, "wl")),
-            ("Q  WS 1 + 8 [kworker/u8:0]", io("Q", "WS", 1, 8, "kworker/u8:0")),
-            ("G RAM 1 + 2 [a b]", io("G", "RAM", 1, 2, "a b")),
-            ("I FWFSM 1 + 8 [dmcrypt_write/2]", io("I", "FWFSM", 1, 8, "dmcrypt_write/2")),
-            ("D   W 1 + 8 [x]y]", io("D", "W", 1, 8, "x]y")),
-            ("D   W 1 + 8 [[x]", io("D", "W", 1, 8, "[x")),
-            ("D   W 1 + 8 [(null)]", Block { comm: None, ..io("D", "W", 1, 8, "") }),
-            ("D   W 1 + 8 [1234]", io("D", "W", 1, 8, "1234")),
-            ("M  RA 1 + 32 [wl]", io("M", "RA", 1, 32, "wl")),
-            ("F   W 331344 + 176 [kworker/u8:0]", io("F", "W", 331_344, 176, "kworker/u8:0")),
-            ("S   W 5 + 8 [wl]", io("S", "W", 5, 8, "wl")),
-            ("B   W 5 + 8 [wl]", io("B", "W", 5, 8, "wl")),
-            ("D   W 1 + 8 (     512) [wl]", io("D", "W", 1, 8, "wl")),
-            ("Q  FN [jbd2/sda-8]", Block { comm: Some("jbd2/sda-8".into()), ..base("Q", "FN") }),
-            ("P   N [wl]", Block { comm: Some("wl".into()), ..base("P", "N") }),
-            ("U   N [wl] 3", Block { comm: Some("wl".into()), unplugged: Some(3), ..base("U", "N") }),
-            ("UT   N [swapper] 1", Block { comm: Some("swapper".into()), unplugged: Some(1), ..base("UT", "N") }),
-            ("C   R 64 + 8 [0]", done("C", "R", Some(64), Some(4096), 0)),
-            ("C   W 64 + 8 [-5]", done("C", "W", Some(64), Some(4096), -5)),
-            ("C   W 64 + 8 [65531]", done("C", "W", Some(64), Some(4096), 65531)),
-            ("C   W 64 + 8 (  120031) [0]", done("C", "W", Some(64), Some(4096), 0)),
-            ("C  WS 64 [0]", done("C", "WS", Some(64), None, 0)),
-            ("C   N [0]", done("C", "N", None, None, 0)),
-            ("R   W 64 + 8 [0]", done("R", "W", Some(64), Some(4096), 0)),
-            (
-                "C ZAS 262144 + 8 [0] <262152>",
-                Block { from_sector_512: Some(262_152), ..done("C", "ZAS", Some(262_144), Some(4096), 0) },
-            ),
-            (
-                "D   R 36 (12 00 00 00 24 00 ..) [udevd]",
-                Block {
-                    len_bytes: Some(36),
-                    comm: Some("udevd".into()),
-                    text: Some("12 00 00 00 24 00 ..".into()),
-                    ..base("D", "R")
-                },
-            ),
-            ("D   R 4 [dmraid]", Block { len_bytes: Some(4), comm: Some("dmraid".into()), ..base("D", "R") }),
-            ("C   R (12 00 ..) [0]", Block { text: Some("12 00 ..".into()), ..done("C", "R", None, None, 0) }),
-            (
-                "X   W 335872 / 336896 [kworker/u8:0]",
-                Block {
-                    sector_512: Some(335_872),
-                    from_sector_512: Some(336_896),
-                    comm: Some("kworker/u8:0".into()),
-                    ..base("X", "W")
-                },
-            ),
-            (
-                "A   W 2048 + 8 <- (8,1) 0",
-                Block {
-                    sector_512: Some(2048),
-                    len_bytes: Some(4096),
-                    from_dev: Some(8 << 20 | 1),
-                    from_sector_512: Some(0),
-                    ..base("A", "W")
-                },
-            ),
-            ("m   N bfq [x] y", Block { text: Some("bfq [x] y".into()), ..base("m", "N") }),
-            ("1,0  m   N cfq 1", Block { text: Some("cfq 1".into()), ..base("m", "N") }),
-        ];
-        for (tail, expected) in cases {
-            let (rows, diag) = parse(&format!("{PREFIX}{tail}\n"));
-            assert_eq!(rows.blocks, [expected], "{tail}: {:?}", diag.rejects());
-        }
-    }
-
-    #[test]
-    fn rejects_name_the_column() {
-        let cases = [
-            ("hello world", "blkparse-not-an-event", 1),
-            ("8,x 1 1 0.1 5 Q R 1 + 8 [a]", "blkparse-bad-field", 1),
-            ("8,0 x 1 0.1 5 Q R 1 + 8 [a]", "blkparse-bad-field", 5),
-            ("8,0 1 1 0 5 Q R 1 + 8 [a]", "blkparse-bad-field", 9),
-            ("8,0 1 1 0.1 5 K R 1 + 8 [a]", "blkparse-bad-field", 15),
-            ("8,0 1 1 0.1 5 Q r 1 + 8 [a]", "blkparse-bad-field", 17),
-            ("8,0 1 1 0.1 5 Q", "blkparse-bad-field", 16),
-            ("8,0 1 1 0.1 5 Q R 1 + 8", "blkparse-bad-tail", 24),
-            ("8,0 1 1 0.1 5 Q R 1 + 8 [a", "blkparse-bad-tail", 27),
-            ("8,0 1 1 0.1 5 C R 1 + 8 [a]", "blkparse-bad-tail", 26),
-            ("8,0 1 1 0.1 5 I W 1 - 8 [a]", "blkparse-bad-tail", 21),
-            ("8,0 1 1 0.1 5 A W 1 + 8 <- 8,0 4", "blkparse-bad-tail", 28),
-            ("8,0 1 1 0.1 5 U N [a] x", "blkparse-bad-tail", 22),
-            ("8,0 1 1 99999999999.1 5 U N [a] 1", "blkparse-bad-field", 9),
-        ];
-        for (text, reason, column) in cases {
-            let (rows, _) = parse(text);
-            let got = rows.rejects.first().map(|r| (r.reason.as_str(), r.column));
-            assert_eq!(got, Some((reason, Some(column))), "{text}");
-        }
-    }
-
-    #[test]
-    fn the_trailer_and_the_tool_are_no_events() {
-        let text = "8,0 1 1 0.000000001 5 P N [a]\n\
-            CPU0 (8,0):\n Reads Queued:          13,       52KiB\t Writes Queued:           0,        0KiB\n\
-            \x20Read depth:             4\t Write depth:            0\n IO unplugs:             7\t Timer unplugs: 0\n\n\
-            Total (8,0):\n Reads Completed: 1, 1KiB\n\nThroughput (R/W): 3KiB/s / 0KiB/s\n\
-            Events (8,0): 30 entries\nSkips: 0 forward (0 -   0.0%)\nInput file x.blktrace.0 added\n\
-            8,0 1 1 0.000000001 5 P N [a]\n Reads Queued: 1\n";
-        let (rows, diag) = parse(text);
-        assert_eq!(rows.blocks.len(), 2);
-        assert_eq!((diag.note_count("trailer"), diag.note_count("tool-message")), (9, 1));
-        assert_eq!(rows.rejects.len(), 1, "a summary line outside of a trailer");
-    }
-
-    #[test]
-    fn times_before_the_genesis_are_put_back() {
-        let text = "259,0 1 1 0.000000000 5 P N [a]\n259,0 1 2 1266874889.709450585 5 P N [a]\n";
-        let (rows, diag) = parse(text);
-        assert_eq!(rows.blocks[1].time_ns, -101_031);
-        let codes: Vec<_> = diag.warnings().iter().map(|w| w.code).collect();
-        assert_eq!(codes, ["time-wrapped", "time-backwards"]);
-    }
-
-    #[test]
-    fn wrapped_events_are_joined() {
-        let text = "8,0 1 1 0.1 5 D W 64 + 8 \n[kworker/18:1H]\n>> 8,0 1 2 0.2 5 A W 64 + 8 <- (9,127) =\n274432\n\
-            8,0 1 3 0.3 5 D W 64 + 8\n8,0 1 4 0.4 5 P N [a]\n8,0 1 5 0.5 5 D W 64 + 8\n";
-        let (rows, diag) = parse(text);
-        let got: Vec<_> = rows.blocks.iter().map(|b| (b.action.as_str(), b.line, b.from_sector_512)).collect();
-        assert_eq!(got, [("D", 1, None), ("A", 3, Some(274_432)), ("P", 6, None)]);
-        assert_eq!((diag.note_count("continuation"), diag.rejected()), (2, 2));
-    }
-
-    #[test]
-    fn quotes_and_remarks_are_dropped() {
-        let text = ">> 8,0 1 1 0.1 5 P N [a]\n8,0 1 1 0.1 5 C R 1 + 8 [0] <-- here\n[b] 8,0 1 1 0.1 5 Q FN [x]\t>> none\n\
-            8,0 1 1 0.1 5 I WZS BEST 4 0 + 8 [a]\n8,0 1 1 0.1 5 Q ZAS N 64 + 8 [a]\n";
-        let (rows, diag) = parse(text);
-        assert_eq!(rows.blocks.len(), 5, "{:?}", diag.rejects());
-        assert_eq!((rows.blocks[3].sector_512, rows.blocks[4].sector_512), (Some(0), Some(64)));
-        assert_eq!(diag.warnings()[0].code, "annotated");
-    }
-}
+mod tests;

@@ -147,7 +147,8 @@ impl<const V: u8> FixedRecord for Vscsi<V> {
 fn sniff(version: u8, size: usize, head: Head<'_>) -> Score {
     let mut records = head.bytes.chunks_exact(size).take(256).map(|r| vscsi(version, r).is_some());
     let first = records.by_ref().take(16).collect::<Vec<_>>();
-    let plausible = !first.is_empty() && first.iter().all(|ok| *ok) && (!head.complete || head.bytes.len() % size == 0);
+    let plausible =
+        !first.is_empty() && first.iter().all(|ok| *ok) && (!head.complete || head.bytes.len().is_multiple_of(size));
     if plausible && records.all(|ok| ok) { 95 } else { 0 }
 }
 

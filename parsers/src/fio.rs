@@ -77,6 +77,7 @@ impl FioLines {
         version
     }
 
+    #[allow(clippy::too_many_arguments, reason = "a line's parts, from one caller")]
     fn action(
         &mut self,
         time_ns: i64,
@@ -179,7 +180,9 @@ mod tests {
         parsed
     }
 
-    fn rows(text: &str) -> Vec<(i64, i64, String, Option<i64>, Option<i64>)> {
+    type Row = (i64, i64, String, Option<i64>, Option<i64>);
+
+    fn rows(text: &str) -> Vec<Row> {
         parse(text).0.blocks.into_iter().map(|b| (b.time_ns, b.dev, b.rwbs, b.sector_512, b.len_bytes)).collect()
     }
 

@@ -153,7 +153,7 @@ fn is_ltrace(text: &[u8]) -> bool {
     lines(text).filter(|l| library.iter().any(|c| has(&l[..l.len().min(48)], c) && !has(l, b"\", "))).count() >= 3
 }
 
-/// `read(3,"...",5)	 = 5 (0x5)`.
+/// `read(3,"...",5) = 5 (0x5)`, with a tab before the equals sign.
 fn is_truss(line: &[u8]) -> bool {
     let Some(equals) = memchr::memmem::rfind(line, b" = ") else { return false };
     let tail = line[equals + 3..].trim_ascii();

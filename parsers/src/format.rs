@@ -28,6 +28,8 @@ pub struct ParseOptions {
     pub root: Option<String>,
     /// Device of a file layout, `major << 20 | minor`.
     pub dev: Option<i64>,
+    /// A file layout was written after the run: sizes are not those before it, and these files are known already.
+    pub after_run: Option<Vec<String>>,
     /// The `-f` string with which blkparse wrote the text.
     pub blkparse_format: Option<String>,
 }
@@ -67,6 +69,13 @@ pub trait Format: Sync {
     fn sniff(&self, head: Head<'_>) -> Score;
     /// A parser for one input.
     fn parser(&self, options: &ParseOptions) -> Box<dyn Parser>;
+    /// Whether the options can be used; a sentence otherwise. The parser of bad options ignores them.
+    ///
+    /// # Errors
+    /// What is wrong with which option.
+    fn check(&self, _options: &ParseOptions) -> Result<(), String> {
+        Ok(())
+    }
     /// Why inputs of this format are not read: for the look-alikes that are known by name only to be refused.
     fn refusal(&self) -> Option<&'static str> {
         None

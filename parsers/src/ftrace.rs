@@ -391,7 +391,7 @@ mod tests {
                 "dd 123 [001] 1425.576266: ",
             ] {
                 let (rows, diag) = parse(&format!("{front}{payload}\n"));
-                assert_eq!(rows.blocks, [expected.clone()], "{front}{payload} {:?}", diag.rejects());
+                assert_eq!(rows.blocks, std::slice::from_ref(&expected), "{front}{payload} {:?}", diag.rejects());
             }
         }
     }

@@ -52,6 +52,7 @@ struct LayoutLines {
     root: Option<String>,
     dev: Option<i64>,
     unit_bytes: i64,
+    after_run: Option<Vec<String>>,
     file: Option<Named>,
 }
 
@@ -60,6 +61,8 @@ struct Named {
     inode: Option<i64>,
     size: Option<i64>,
     extents: u64,
+    /// Another layout has it already.
+    known: bool,
 }
 
 struct Extent {
@@ -70,7 +73,8 @@ struct Extent {
 
 impl LayoutLines {
     fn new(options: &ParseOptions) -> Self {
-        Self { root: options.root.clone(), dev: options.dev, unit_bytes: SECTOR_BYTES as i64, file: None }
+        let after_run = options.after_run.clone();
+        Self { root: options.root.clone(), dev: options.dev, unit_bytes: SECTOR_BYTES as i64, after_run, file: None }
     }
 
     fn row<'a>(&self, named: &'a Named) -> FileRow<'a> {
@@ -94,18 +98,25 @@ impl LayoutLines {
             (None, Some(relative)) => relative.to_owned(),
             _ => text,
         };
-        self.file = Some(Named { path, inode, size, extents: 0 });
+        let known = self.after_run.as_ref().is_some_and(|list| list.contains(&path));
+        let size = size.filter(|_| self.after_run.is_none());
+        self.file = Some(Named { path, inode, size, extents: 0, known });
     }
 
     fn end_file(&mut self, out: &mut dyn EventSink) {
-        if let Some(named) = self.file.take().filter(|n| n.extents == 0) {
+        if let Some(named) = self.file.take().filter(|n| n.extents == 0 && !n.known) {
             out.file(&self.row(&named));
         }
     }
 
-    fn extent(&mut self, e: &Extent, out: &mut dyn EventSink) -> Option<()> {
+    /// Emit an extent of the file at hand; false for a file that another layout has.
+    fn extent(&mut self, e: &Extent, out: &mut dyn EventSink) -> Option<bool> {
         let mut named = self.file.take()?;
         named.extents += 1;
+        if named.known {
+            self.file = Some(named);
+            return Some(false);
+        }
         let row = FileRow {
             extent_offset_bytes: Some(e.offset.checked_mul(self.unit_bytes)?),
             extent_sector_512: Some(e.physical.checked_mul(self.unit_bytes / SECTOR_BYTES as i64)?),
@@ -114,7 +125,7 @@ impl LayoutLines {
         };
         out.file(&row);
         self.file = Some(named);
-        Some(())
+        Some(true)
     }
 }
 
@@ -143,7 +154,8 @@ impl LineParser for LayoutLines {
         }
         let Some(extent) = extent(bytes) else { return Outcome::Reject(&NOT_LAYOUT, None) };
         match self.extent(&extent, out) {
-            Some(()) => Outcome::Event,
+            Some(true) => Outcome::Event,
+            Some(false) => Outcome::Note("known-file"),
             None => Outcome::Reject(&NO_FILE, None),
         }
     }
@@ -215,6 +227,15 @@ mod tests {
         assert_eq!(rows.files, [file(0, 265_728, 131_072), file(131_072, 267_264, 917_504), empty]);
         assert_eq!((diag.events(), diag.note_count("file")), (2, 2));
         assert_eq!(parse(None, text).0.files[0].0, "a b");
+    }
+
+    #[test]
+    fn a_layout_after_the_run_adds_new_files_without_sizes() {
+        let text = b"# ./old ino 1 size 512\n 0: 0..0: 8..8: 1:\n# ./new ino 2 size 512\n 0: 0..0: 9..9: 1:\n";
+        let options = ParseOptions { after_run: Some(vec!["old".into()]), ..ParseOptions::default() };
+        let (rows, diag) = crate::parse_all(&Layout, &options, text);
+        assert_eq!(rows.files, [("new".to_owned(), None, Some(2), Some((0, 9, 512)))]);
+        assert_eq!((diag.events(), diag.note_count("known-file")), (1, 1));
     }
 
     #[test]

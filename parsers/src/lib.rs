@@ -6,16 +6,20 @@
 
 pub mod alibaba;
 pub mod biosnoop;
+pub mod blkformat;
 pub mod blkparse;
 pub mod blktrace;
 pub mod cloudphysics;
+pub mod corpus;
 mod csv;
 pub mod diag;
+pub mod export;
 pub mod fio;
 mod fixed;
 pub mod foreign;
 pub mod format;
 pub mod ftrace;
+pub mod fuzzing;
 pub mod ingest;
 pub mod layout;
 pub mod lines;

@@ -28,7 +28,7 @@ impl Format for OracleGeneral {
     fn sniff(&self, head: Head<'_>) -> Score {
         let records: Vec<Record> = head.bytes.chunks_exact(RECORD_BYTES).map(record).collect();
         let fits = records.len() >= 2
-            && (!head.complete || head.bytes.len() % RECORD_BYTES == 0)
+            && (!head.complete || head.bytes.len().is_multiple_of(RECORD_BYTES))
             && records.windows(2).all(|w| w[0].time_s <= w[1].time_s)
             && records.iter().enumerate().all(|(i, r)| r.next < 0 || r.next as u64 > i as u64)
             && records.iter().all(|r| r.size > 0 && r.size < 1 << 30 && r.next < 1 << 40 && r.next >= -2)

@@ -87,13 +87,29 @@ fn a_recording_becomes_one_trace_on_one_time_line() {
     assert_eq!(manifest.machine.devices[0].dev, 7 << 20);
     assert_eq!(manifest.sources[2].lines, 2);
 
-    let trace = TraceDir::open(&case.trace()).unwrap();
+    let trace = TraceDir::open(case.trace()).unwrap();
     let mut calls = trace.syscalls().unwrap();
     let first = calls.next().unwrap().unwrap();
     assert_eq!((first.time_ns, first.call, first.path2), (100_000_000, "openat", Some("/mnt/disk/f")));
     let mut files = trace.files().unwrap();
     let file = files.next().unwrap().unwrap();
     assert_eq!((file.path, file.dev, file.extent_sector_512), ("/mnt/disk/f", Some(7 << 20), Some(64)));
+}
+
+#[test]
+fn a_recording_with_its_block_trace_in_two_forms_counts_it_once() {
+    let ftrace = b"wl-7 [001] d..1. 5.200000: block_bio_queue: 7,0 R 64 + 8 [wl]\n";
+    let after = format!("{LAYOUT}# ./new ino 13 size 512\n   0: 0..0: 100..100: 1:\n");
+    let case = Case::new(&[
+        ("block.ftrace.txt", ftrace),
+        ("blktrace.txt", BLKPARSE.as_bytes()),
+        ("layout.txt", LAYOUT.as_bytes()),
+        ("layout.after.txt", after.as_bytes()),
+        ("run.json", RUN.as_bytes()),
+    ]);
+    let (report, manifest) = case.run(&Options::default()).unwrap();
+    assert_eq!(skipped(&report), [("block.ftrace.txt".to_owned(), "the same block events as blktrace.txt")]);
+    assert_eq!((manifest.count("block"), manifest.count("file")), (2, 2));
 }
 
 #[test]
@@ -183,7 +199,7 @@ fn the_thread_of_a_ff_file_is_in_its_name() {
     let case = Case::new(&[("log.4196", b"12:00:00.1 sync() = 0\n12:00:00.2 fsync(3) = 0\n")]);
     let (_, manifest) = case.run(&Options::default()).unwrap();
     assert_eq!(manifest.sources[0].options["tid"], "4196");
-    let trace = TraceDir::open(&case.trace()).unwrap();
+    let trace = TraceDir::open(case.trace()).unwrap();
     let mut calls = trace.syscalls().unwrap();
     assert_eq!(calls.next().unwrap().unwrap().tid, 4196);
 }

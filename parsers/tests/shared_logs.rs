@@ -5,9 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
+use kreplay_parsers::corpus::Verdict;
+use kreplay_parsers::ingest::{Options, Watch, ingest, plan};
 use kreplay_parsers::rows::Discard;
 use kreplay_parsers::{Diagnostics, Format, ParseOptions, by_id};
+use kreplay_traces::store::{TraceWriter, WriterOptions};
 
 fn shared() -> Option<PathBuf> {
     let dir = std::env::var_os("KREPLAY_SHARED").map(PathBuf::from).filter(|d| d.is_dir());
@@ -68,4 +72,57 @@ fn recordings_parse_without_a_reject() {
         println!("{format}: {files} files, {lines} lines, {events} events");
     }
     assert!(sums.len() == 4, "all four kinds are there: {sums:?}");
+}
+
+#[test]
+fn the_corpus_has_what_its_manifest_says() {
+    let Some(dir) = shared() else { return };
+    let cases = kreplay_parsers::corpus::check(&dir.join("corpus")).unwrap();
+    let mut failed = Vec::new();
+    let (mut passed, mut skipped) = (0, 0);
+    for case in &cases {
+        match &case.verdict {
+            Verdict::Passed => passed += 1,
+            Verdict::Skipped(_) => skipped += 1,
+            Verdict::Failed(why) => failed.push(format!("{} ({}): {why}", case.file, case.format)),
+        }
+    }
+    println!("corpus: {passed} passed, {skipped} without comparable counts, {} failed", failed.len());
+    assert!(failed.len() <= KNOWN_DIFFERENCES.len(), "{failed:#?}");
+    for line in &failed {
+        assert!(KNOWN_DIFFERENCES.iter().any(|k| line.starts_with(k)), "{line}");
+    }
+}
+
+/// Files where the manifest counts otherwise: a row or call that the end of the file cuts is a reject here.
+const KNOWN_DIFFERENCES: &[&str] = &["vmstat/derived_truncated_midrow.log", "strace/derived_truncated_midstring.txt"];
+
+#[test]
+fn recordings_become_traces() {
+    let Some(dir) = shared() else { return };
+    let samples = dir.join("groundtruth/samples");
+    let mut runs: Vec<PathBuf> =
+        std::fs::read_dir(&samples).unwrap().flatten().map(|e| e.path()).filter(|p| p.is_dir()).collect();
+    runs.push(dir.join("groundtruth/W1-L34-mq-deadline-r1-strace"));
+    runs.sort();
+    let out = tempfile::tempdir().unwrap();
+    for run in &runs {
+        let options = Options::default();
+        let plan = plan(std::slice::from_ref(run), &options).unwrap();
+        let path = out.path().join(run.file_name().unwrap());
+        let mut writer = TraceWriter::create(&path, WriterOptions::default()).unwrap();
+        let stop = AtomicBool::new(false);
+        let begin = std::time::Instant::now();
+        let report = ingest(plan, &mut writer, &options, &mut Watch { stop: &stop, progress: &mut |_| {} }).unwrap();
+        let (_, manifest) = writer.finish().unwrap();
+        println!("{}: {:?} in {:?}", run.display(), manifest.counts, begin.elapsed());
+        for source in &manifest.sources {
+            println!("    {} {} lines, {:?} {:?}", source.format, source.lines, source.clock, source.notes);
+        }
+        for skipped in &report.skipped {
+            println!("    skipped {}: {}", skipped.path.file_name().unwrap().to_string_lossy(), skipped.why);
+        }
+        assert_eq!(report.rejected(), 0, "{}", run.display());
+        assert!(manifest.machine.ram_kib.is_some() && !manifest.clock.assumed, "{}", run.display());
+    }
 }

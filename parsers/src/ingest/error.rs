@@ -47,6 +47,14 @@ pub enum IngestError {
     /// The format asked for does not exist.
     #[error("unknown format {0:?}")]
     UnknownFormat(String),
+    /// An option does not fit the format.
+    #[error("{}: {why}", path.display())]
+    BadOption {
+        /// File.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
     /// `--strict`, and a line was rejected.
     #[error(
         "{}:{}{}: {}: expected {}",
@@ -82,7 +90,7 @@ impl IngestError {
             Self::Undetected { .. } | Self::UnknownFormat(_) => "`kreplay formats` lists what can be read".into(),
             Self::Strict { reject, .. } => reject.reason.hint.to_owned(),
             Self::Interrupted => "run the same command again: finished sources are reused".into(),
-            Self::Walk { .. } => return None,
+            Self::Walk { .. } | Self::BadOption { .. } => return None,
         })
     }
 }

@@ -171,6 +171,7 @@ fn one(
     on_bytes: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Ingested, IngestError> {
     let Planned { path, format, parse, open, parts, .. } = planned;
+    format.check(&parse).map_err(|why| IngestError::BadOption { path: path.clone(), why })?;
     let key = SourceKey {
         path: path.to_string_lossy().into_owned(),
         format: format.id().to_owned(),
@@ -303,5 +304,6 @@ fn option_names(parse: &ParseOptions) -> BTreeMap<String, String> {
     let numbers = numbers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.to_string())));
     let texts = [("root", &parse.root), ("blkparse_format", &parse.blkparse_format)];
     let texts = texts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
-    numbers.chain(texts).collect()
+    let after = parse.after_run.as_ref().map(|known| ("after_run".to_owned(), format!("{} files known", known.len())));
+    numbers.chain(texts).chain(after).collect()
 }

@@ -141,7 +141,9 @@ fn directory(
         }
     }
     let found = plan.inputs.split_off(files_before);
-    plan.inputs.extend(merge_sets(found));
+    let found = one_block_source(merge_sets(found), &mut plan.skipped);
+    plan.inputs.extend(found);
+    exclude_known_files(&mut plan.inputs[files_before..]);
     let is_log = |i: &Planned| i.format.id() != crate::layout::Layout.id();
     if files.is_empty() {
         return Err(IngestError::EmptyDirectory { path: dir.to_path_buf() });
@@ -206,6 +208,52 @@ fn merge_sets(inputs: Vec<Planned>) -> Vec<Planned> {
         }
     }
     out
+}
+
+/// A recording may keep its block trace in several forms; the same events must not count twice. blkparse's text
+/// goes first (it names the processes, which a converted binary may not), then the binary form, then ftrace's.
+fn one_block_source(inputs: Vec<Planned>, skipped: &mut Vec<Skipped>) -> Vec<Planned> {
+    let rank = |i: &Planned| ["blkparse", "blktrace", "ftrace"].iter().position(|id| *id == i.format.id());
+    let mut best: BTreeMap<usize, (usize, PathBuf)> = BTreeMap::new();
+    for input in &inputs {
+        if let (Some(recording), Some(rank)) = (input.recording, rank(input)) {
+            let entry = best.entry(recording).or_insert((rank, input.path.clone()));
+            if rank < entry.0 {
+                *entry = (rank, input.path.clone());
+            }
+        }
+    }
+    let (kept, dropped): (Vec<_>, Vec<_>) = inputs.into_iter().partition(|i| match (i.recording, rank(i)) {
+        (Some(recording), Some(_)) => best.get(&recording).is_none_or(|b| b.1 == i.path),
+        _ => true,
+    });
+    skipped.extend(dropped.into_iter().map(|i| {
+        let other = i.recording.and_then(|r| best.get(&r)).map_or_else(String::new, |b| name(&b.1));
+        Skipped { path: i.path, why: format!("the same block events as {other}") }
+    }));
+    kept
+}
+
+/// A layout written after the run (`layout.after.txt`) is only for the files that the run made.
+fn exclude_known_files(inputs: &mut [Planned]) {
+    let is_layout = |i: &Planned| i.format.id() == crate::layout::Layout.id();
+    let is_after = |i: &Planned| is_layout(i) && name(&i.path).contains(".after.");
+    let mut known: BTreeMap<Option<PathBuf>, Vec<String>> = BTreeMap::new();
+    for input in inputs.iter().filter(|i| is_layout(i) && !is_after(i)) {
+        let Ok(mut text) = Input::open(&input.path, Default::default()) else { continue };
+        let mut bytes = Vec::new();
+        if text.read_to_end(&mut bytes).is_ok() {
+            let (rows, _) = crate::parse_all(input.format, &input.parse, &bytes);
+            known
+                .entry(input.path.parent().map(Path::to_path_buf))
+                .or_default()
+                .extend(rows.files.into_iter().map(|f| f.0));
+        }
+    }
+    for input in inputs.iter_mut().filter(|i| is_after(i)) {
+        input.parse.after_run =
+            Some(known.get(&input.path.parent().map(Path::to_path_buf)).cloned().unwrap_or_default());
+    }
 }
 
 /// Regular files below a directory sorted by path, and everything else that is no directory.

@@ -43,6 +43,8 @@ pub(super) struct ArgList {
     pub(super) end: usize,
     /// The parenthesis was found.
     pub(super) closed: bool,
+    /// Brackets or a string are still open at the end: the text misled the scanner, or was cut inside of them.
+    pub(super) broken: bool,
 }
 
 /// Bytes that the scanner stops at.
@@ -61,6 +63,8 @@ static SPECIAL: [bool; 256] = {
 pub(super) fn arg_list(text: &[u8]) -> ArgList {
     let mut args = Args::default();
     let (mut at, mut depth, mut start) = (0, 0usize, 0);
+    // Round brackets among the open ones, to notice one that closes another kind.
+    let (mut round, mut mismatch) = (0usize, false);
     while at < text.len() {
         if !SPECIAL[text[at] as usize] {
             at += 1;
@@ -69,20 +73,28 @@ pub(super) fn arg_list(text: &[u8]) -> ArgList {
         match text[at] {
             b'"' => match string_end(text, at) {
                 Some(end) => at = end,
-                None => break,
+                None => {
+                    depth += 1;
+                    break;
+                }
             },
-            b'(' | b'[' | b'{' => {
+            open @ (b'(' | b'[' | b'{') => {
                 depth += 1;
+                round += usize::from(open == b'(');
                 at += 1;
             }
             b')' if depth == 0 => {
                 if at > start || args.count > 0 {
                     args.push(start, at);
                 }
-                return ArgList { args, end: at, closed: true };
+                return ArgList { args, end: at, closed: true, broken: false };
             }
-            b')' | b']' | b'}' => {
+            close @ (b')' | b']' | b'}') => {
                 depth = depth.saturating_sub(1);
+                if close == b')' {
+                    mismatch |= round == 0;
+                    round = round.saturating_sub(1);
+                }
                 at += 1;
             }
             b',' => {
@@ -98,7 +110,7 @@ pub(super) fn arg_list(text: &[u8]) -> ArgList {
         }
     }
     args.push(start.min(text.len()), text.len());
-    ArgList { args, end: text.len(), closed: false }
+    ArgList { args, end: text.len(), closed: false, broken: depth > 0 || mismatch }
 }
 
 /// Index after the string that begins at `at` (on its quote), or `None` where it does not end.

@@ -4,10 +4,12 @@
 //! `<... name resumed>`) when another thread makes one meanwhile; the halves are joined by thread. Events come out in the
 //! order in which the calls end; per thread that is the order in which they began.
 
+mod body;
 mod calls;
 mod clock;
 mod columns;
 mod lex;
+mod mend;
 mod prefix;
 mod result;
 mod tasks;
@@ -19,9 +21,11 @@ use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
 use crate::lines::{Line, LineParser, Lines};
 use crate::num::unquote;
+use body::{call_paren, last_end, remark, resumed_parts, unfinished_end};
 use calls::ResultRole;
 use clock::Clock;
 use columns::Columns;
+use mend::Cut;
 use prefix::{Prefix, prefix};
 use result::{BadResult, CallResult};
 use tasks::Tasks;
@@ -83,28 +87,14 @@ struct StraceLines {
     summary: bool,
 }
 
-/// Lines that a cut call may span: program output is mostly one.
-const CUT_LINES: usize = 16;
-
-/// A held line and what followed it.
-struct Cut {
-    text: Vec<u8>,
-    number: i64,
-    offset: i64,
-    paren: usize,
-    body: usize,
-    start: Start,
-    reason: &'static Reason,
-    at: usize,
-    more: Vec<Vec<u8>>,
-}
-
 /// Where and when a call began.
 #[derive(Clone, Copy)]
 struct Start {
     tid: i64,
     time_ns: i64,
     line: i64,
+    /// The time is that of the call's end: its beginning is not in the log.
+    is_end: bool,
 }
 
 impl StraceLines {
@@ -135,6 +125,10 @@ impl StraceLines {
         let parsed = if list.closed { result::result(&text[list.end + 1..]) } else { Err(BadResult::NoEquals(0)) };
         let result = match parsed {
             Ok(result) => result,
+            // A line that ends between two arguments was cut: what looks like a result in it is program output.
+            Err(problem) if !list.closed && !list.broken => {
+                return Err(self.no_end(problem, false, paren + 1 + list.end));
+            }
             // The structure misled (an unescaped `>` or quote in a name): the last `) = ` of the line decides.
             Err(problem) => match last_end(text).map(|end| (end, result::result(&text[end + 1..]))) {
                 Some((end, Ok(result))) if !list.closed || end != list.end => {
@@ -189,7 +183,7 @@ impl StraceLines {
         }
         let c = &self.columns;
         out.syscall(&SyscallRow {
-            time_ns: start.time_ns,
+            time_ns: start.time_ns - if start.is_end { result.dur_ns.unwrap_or(0) } else { 0 },
             tid: start.tid,
             call: name,
             ret: result.ret,
@@ -214,7 +208,7 @@ impl StraceLines {
         let Some(open) = self.tasks.take_open(tid) else { return };
         let text = std::mem::take(self.tasks.text_of(tid));
         let args = lex::arg_list(&text[open.name_len..]);
-        let start = Start { tid, time_ns: open.time_ns, line: open.line };
+        let start = Start { tid, time_ns: open.time_ns, line: open.line, is_end: false };
         let (name, rest) = text.split_at(open.name_len);
         self.emit(name, rest, &args.args, &CallResult::default(), start, None, true, out);
         *self.tasks.text_of(tid) = text;
@@ -250,7 +244,7 @@ impl StraceLines {
                 joined.extend_from_slice(&text[open.name_len..]);
                 joined.extend_from_slice(rest);
                 let dur = self.clock.fine().then_some(start.time_ns - open.time_ns).filter(|d| *d >= 0);
-                let began = Start { tid: start.tid, time_ns: open.time_ns, line: open.line };
+                let began = Start { tid: start.tid, time_ns: open.time_ns, line: open.line, is_end: false };
                 match self.call(&joined, open.name_len, began, dur, out) {
                     Ok(()) => Outcome::Note("resumed"),
                     Err((reason, _)) => {
@@ -275,7 +269,7 @@ impl StraceLines {
                 joined.extend_from_slice(name);
                 joined.push(b'(');
                 joined.extend_from_slice(rest);
-                match self.call(&joined, name.len(), start, None, &mut Orphan { end_ns: start.time_ns, out }) {
+                match self.call(&joined, name.len(), Start { is_end: true, ..start }, None, out) {
                     Ok(()) => Outcome::Event,
                     Err((reason, at)) => {
                         let shift = body.len().saturating_sub(rest.len()) as i64 - name.len() as i64 - 1;
@@ -309,10 +303,10 @@ impl LineParser for StraceLines {
             self.without_message(body);
             return Outcome::Note(kind);
         }
-        if first == b'%' || self.summary || body.starts_with(b"time ") {
-            if let Some(outcome) = self.table(bytes.trim_ascii()) {
-                return outcome;
-            }
+        if (first == b'%' || self.summary || body.starts_with(b"time "))
+            && let Some(outcome) = self.table(bytes.trim_ascii())
+        {
+            return outcome;
         }
         match first {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'?' => {
@@ -380,83 +374,6 @@ impl StraceLines {
         });
     }
 
-    /// strace's own message at the end of a cut line, `... Process N attached`: the line without it.
-    fn without_message<'b>(&mut self, body: &'b [u8]) -> &'b [u8] {
-        let Some(at) = memchr::memmem::rfind(body, b"Process ") else { return body };
-        let Some(tid) = body[at + 8..].strip_suffix(b" attached").and_then(crate::num::dec_i64) else { return body };
-        self.tasks.seen(tid);
-        let head = &body[..at];
-        head.strip_suffix(b"strace: ").unwrap_or(head)
-    }
-
-    /// Try this line as the rest of a held call. A terminal shows `write(1, "done\n", 5done` and then `) = 5`.
-    fn mend(&mut self, line: &[u8], out: &mut dyn EventSink, diag: &mut Diagnostics) -> Option<Outcome> {
-        let cut = self.cut.as_mut()?;
-        let p = prefix(line);
-        let own = call_paren(&line[p.body..]).is_some() || line[p.body..].starts_with(b"<... ");
-        // A line that is a call by itself is none of the program's output; neither is one with a prefix.
-        if own || (p.stamp.is_some() && cut.text.first() != line.first()) || cut.more.len() == CUT_LINES {
-            return None;
-        }
-        if line.trim_ascii() == b"<unfinished ...>" {
-            let cut = self.cut.take()?;
-            let (name, args) = (&cut.text[..cut.paren], &cut.text[cut.paren + 1..]);
-            self.tasks.open(cut.start.tid, name, args, cut.start.time_ns, cut.number);
-            self.settle_cut(&cut, Outcome::Event, out, diag);
-            return Some(Outcome::Note("continuation"));
-        }
-        let end = last_end(line).filter(|end| result::result(&line[end + 1..]).is_ok());
-        let Some(end) = end else {
-            cut.more.push(line.to_vec());
-            return Some(Outcome::Later);
-        };
-        let cut = self.cut.take()?;
-        let mut joined = cut.text.clone();
-        for piece in &cut.more {
-            joined.push(b'\n');
-            joined.extend_from_slice(piece);
-        }
-        joined.push(b'\n');
-        joined.extend_from_slice(&line[..end]);
-        joined.extend_from_slice(&line[end..]);
-        let done = self.call(&joined, cut.paren, cut.start, None, out);
-        let outcome = match done {
-            Ok(()) => Outcome::Event,
-            Err(_) => Outcome::Reject(cut.reason, Some(cut.body + cut.at)),
-        };
-        self.settle_cut(&cut, outcome, out, diag);
-        diag.warn("program-output", Some(cut.number), || {
-            "output of the traced program was printed into a call; the call was put together again".into()
-        });
-        Some(Outcome::Note("program-output"))
-    }
-
-    /// Decide a held call's own line; the lines after it were the program's output.
-    fn settle_cut(&self, cut: &Cut, outcome: Outcome, out: &mut dyn EventSink, diag: &mut Diagnostics) {
-        diag.settle(outcome, &Line { bytes: &cut.text, number: cut.number, offset: cut.offset }, out);
-        for (i, piece) in cut.more.iter().enumerate() {
-            let line = Line { bytes: piece, number: cut.number + 1 + i as i64, offset: cut.offset };
-            diag.settle(Outcome::Note("program-output"), &line, out);
-        }
-    }
-
-    /// A held call has no end: it is a reject, and so is what followed it.
-    fn give_up(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
-        let Some(cut) = self.cut.take() else { return };
-        let line = Line { bytes: &cut.text, number: cut.number, offset: cut.offset };
-        diag.settle(Outcome::Reject(cut.reason, Some(cut.body + cut.at)), &line, out);
-        let mut offset = cut.offset + cut.text.len() as i64;
-        for (i, piece) in cut.more.iter().enumerate() {
-            let line = Line { bytes: piece, number: cut.number + 1 + i as i64, offset };
-            let outcome = match piece.trim_ascii() {
-                b"" => Outcome::Note("blank"),
-                text => remark(piece, text).map_or(Outcome::Reject(&NOT_A_CALL, None), Outcome::Note),
-            };
-            diag.settle(outcome, &line, out);
-            offset += piece.len() as i64 + 1;
-        }
-    }
-
     /// Lines of a summary table (`-c`, `-C`): header, rule, rows, total.
     fn table(&mut self, line: &[u8]) -> Option<Outcome> {
         let is_header = memchr::memmem::find(line, b"usecs/call").is_some();
@@ -488,102 +405,8 @@ impl StraceLines {
             task.rename(comm);
         }
         let time_ns = self.clock.read(p, line.number, &mut task.last_ns, diag);
-        Start { tid, time_ns, line: line.number }
+        Start { tid, time_ns, line: line.number, is_end: false }
     }
-}
-
-/// A sink that moves a resumed call without a beginning to where it must have begun.
-struct Orphan<'a> {
-    end_ns: i64,
-    out: &'a mut dyn EventSink,
-}
-
-impl EventSink for Orphan<'_> {
-    fn syscall(&mut self, row: &SyscallRow<'_>) {
-        self.out.syscall(&SyscallRow { time_ns: self.end_ns - row.dur_ns.unwrap_or(0), ..*row });
-    }
-    fn block(&mut self, row: &kreplay_traces::event::BlockRow<'_>) {
-        self.out.block(row);
-    }
-    fn vmstat(&mut self, row: &kreplay_traces::event::VmstatRow) {
-        self.out.vmstat(row);
-    }
-    fn fault(&mut self, row: &kreplay_traces::event::FaultRow) {
-        self.out.fault(row);
-    }
-    fn process(&mut self, row: &kreplay_traces::event::ProcessRow<'_>) {
-        self.out.process(row);
-    }
-    fn file(&mut self, row: &kreplay_traces::event::FileRow<'_>) {
-        self.out.file(row);
-    }
-    fn reject(&mut self, row: &kreplay_traces::event::RejectRow<'_>) {
-        self.out.reject(row);
-    }
-}
-
-/// Lines that strace itself says and that are no call.
-fn remark(line: &[u8], body: &[u8]) -> Option<&'static str> {
-    let word = line.trim_ascii();
-    if word.starts_with(b"> ") && word.ends_with(b"]") && memchr::memmem::find(word, b" [0x").is_some() {
-        return Some("stack");
-    }
-    match body[0] {
-        b's' if word.starts_with(b"strace: ") => Some("strace-message"),
-        b'P' if body.starts_with(b"Process ") => {
-            let said = [&b" attached"[..], b" detached", b" suspended", b" resumed", b" terminated"];
-            said.iter().any(|s| memchr::memmem::find(body, s).is_some()).then_some("strace-message")
-        }
-        b'[' if body.starts_with(b"[ Process PID=") => Some("strace-message"),
-        _ => None,
-    }
-}
-
-/// Index of the parenthesis after a call's name, if the body begins like a call.
-#[inline]
-fn call_paren(body: &[u8]) -> Option<usize> {
-    let end = body.iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'?')))?;
-    (end > 0 && body[end] == b'(').then_some(end)
-}
-
-/// Where the arguments of an unfinished call end, or `None` for a whole one.
-#[inline]
-fn unfinished_end(body: &[u8]) -> Option<usize> {
-    let trimmed = body.trim_ascii_end();
-    if !trimmed.ends_with(b">") || trimmed.len() < 16 {
-        return None;
-    }
-    if trimmed.ends_with(b"<unfinished ...>") {
-        return Some(trimmed.len() - 16);
-    }
-    if trimmed.ends_with(b"<detached ...>") {
-        return Some(trimmed.len() - 14);
-    }
-    if trimmed.ends_with(b" ...>") {
-        let open = memchr::memmem::rfind(trimmed, b"<unfinished #")?;
-        let number = &trimmed[open + 13..trimmed.len() - 5];
-        return number.iter().all(u8::is_ascii_digit).then_some(open);
-    }
-    None
-}
-
-/// `<... name resumed>rest`, also `<... name resumed> rest` and `<... name resumed #N>rest`: name and rest.
-fn resumed_parts(body: &[u8]) -> Option<(&[u8], &[u8])> {
-    let inner = body.strip_prefix(b"<... ")?;
-    let name_end = memchr::memchr(b' ', inner)?;
-    let tail = inner[name_end..].strip_prefix(b" resumed")?;
-    let close = memchr::memchr(b'>', tail)?;
-    let mark = &tail[..close];
-    let fits = mark.is_empty() || mark.strip_prefix(b" #").is_some_and(|n| n.iter().all(u8::is_ascii_digit));
-    fits.then_some((&inner[..name_end], &tail[close + 1..]))
-}
-
-/// Index of the parenthesis of the last `) = ` (any blanks) in the text.
-fn last_end(text: &[u8]) -> Option<usize> {
-    memchr::memrchr_iter(b'=', text).find_map(|at| {
-        let before = text[..at].trim_ascii_end();
-        (before.len() < at && before.ends_with(b")")).then(|| before.len() - 1)
-    })
 }
 
 #[cfg(test)]

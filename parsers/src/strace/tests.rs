@@ -370,6 +370,12 @@ fn program_output_inside_of_a_call_is_cut_out() {
     let (rows, diag) = parse(text);
     assert_eq!((rows.syscalls[0].ret, diag.note_count("program-output"), diag.rejected()), (Some(9979), 2, 0));
 
+    // What the program printed may look like a result.
+    let text =
+        "write(1, \"child says (hi) = 3\\n\", 20child says (hi) = 3\n <unfinished ...>\n<... write resumed>) = 20\n";
+    let (rows, diag) = parse(text);
+    assert_eq!((rows.syscalls.len(), rows.syscalls[0].ret, diag.rejected()), (1, Some(20), 0));
+
     let (rows, diag) = parse("read(3, \"abc\nclose(3) = 0\n");
     assert_eq!((rows.syscalls.len(), diag.rejected()), (1, 1));
 }
