@@ -369,6 +369,13 @@ impl Mm {
         self.forget(id);
     }
 
+    /// A page that was cut off while it was under I/O is wanted again: the file has grown over it.
+    pub fn readopt(&mut self, id: u32) {
+        if self.page(id).any(flag::ORPHAN) {
+            self.clear(id, flag::ORPHAN);
+        }
+    }
+
     /// Free an orphan or truncated page.
     pub fn forget(&mut self, id: u32) {
         if self.page(id).any(flag::ANON) {
@@ -493,6 +500,27 @@ impl Mm {
             let known = n + self.zones.free() + self.slab_frames() + self.kernel_frames;
             if known <= all { Ok(()) } else { Err(format!("{known} frames accounted for, the machine has {all}")) }
         })
+    }
+
+    /// What frames hold, in words, for reports of hangs. O(pages).
+    pub fn census(&self) -> String {
+        let count = |mask: u32| self.pages.iter().filter(|p| p.has(flag::PRESENT | mask)).count();
+        let pinned = self.pages.iter().filter(|p| p.any(flag::PRESENT) && p.pins > 0).count();
+        format!(
+            "{} free, {} active, {} inactive, {} mapped, {} in swap cache, {} dirty buffers, {} buffers under I/O, {} locked, \
+             {} orphans, {pinned} pinned, {} in slab, {} swap slots free",
+            self.zones.free(),
+            self.active.len(),
+            self.inactive.len(),
+            count(flag::MAPPED),
+            count(flag::SWAP_CACHE),
+            count(flag::BUF_DIRTY),
+            count(flag::BUF_LOCKED),
+            count(flag::LOCKED),
+            count(flag::ORPHAN),
+            self.slab_frames(),
+            self.swap.free(),
+        )
     }
 
     /// Frames that are neither free, present, slab nor the kernel's: held by a reclaimer for its own allocation.

@@ -90,8 +90,13 @@ pub fn run(dir: &Path, stop: &AtomicBool) -> Result<FigureReport, String> {
             (name, result)
         })
         .collect();
-    let mut report =
-        FigureReport { kind: "linux24", runs: Vec::new(), skipped: Vec::new(), median_error_pct: None, bar_pct: BAR_PCT };
+    let mut report = FigureReport {
+        kind: "linux24",
+        runs: Vec::new(),
+        skipped: Vec::new(),
+        median_error_pct: None,
+        bar_pct: BAR_PCT,
+    };
     for (run, result) in results {
         match result {
             Ok(figures) => report.runs.push(figures),

@@ -62,6 +62,7 @@ impl Sim<'_> {
                 if let Some(zone) = self.mm.zones.take_min(AllocFlags::USER) {
                     return self.allocated(t, zone);
                 }
+                self.fruitless += 1;
                 // Order 0 never gives up in these kernels: yield to kswapd and try again.
                 self.charge(self.config.machine.syscall_ns);
                 self.tasks[t as usize].set_top(Frame::Alloc { flags, at: Alloc::Rebalance });
@@ -73,6 +74,7 @@ impl Sim<'_> {
 
     fn allocated(&mut self, t: u32, zone: usize) -> Flow {
         self.mm.note_free();
+        self.fruitless = 0;
         self.tasks[t as usize].pop(zone as u32);
         Flow::Continue
     }

@@ -57,6 +57,14 @@ impl Sim<'_> {
                     self.use_mapping(id, write);
                     return None;
                 }
+                if p.any(flag::ORPHAN) {
+                    // An earlier mapping's page, still being written to swap.
+                    if p.any(flag::LOCKED) {
+                        return Some(self.wait_on_page(t, Wait::Page(id)));
+                    }
+                    self.mm.forget(id);
+                    return Some(Flow::Continue);
+                }
                 self.charge(self.config.machine.fault_ns);
                 if p.any(flag::SWAPPED) {
                     self.mm.counters.page_hits += u64::from(p.any(flag::PRESENT));

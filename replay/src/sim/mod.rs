@@ -47,6 +47,8 @@ pub const BURST: Nanos = Nanos::from_micros(100);
 pub const SLICE: Nanos = Nanos::from_millis(60);
 /// So many events without time moving mean a livelock.
 const LIVELOCK_EVENTS: u64 = 2_000_000;
+/// So many reclaim runs without a single frame mean that memory will never come.
+const FRUITLESS_RECLAIMS: u32 = 100_000;
 /// Events between two looks at the stop flag.
 const STOP_CHECK: u64 = 4096;
 
@@ -212,6 +214,10 @@ pub struct Sim<'p> {
     resched: bool,
     tail: Nanos,
     ended_at: Option<Nanos>,
+    pause_at: Nanos,
+    handled: u64,
+    /// Reclaim runs on behalf of allocations since the last frame was had.
+    fruitless: u32,
 }
 
 const fn assert_clone_send<T: Clone + Send + 'static>() {}
@@ -320,6 +326,9 @@ impl<'p> Sim<'p> {
             resched: false,
             tail: Nanos::ZERO,
             ended_at: None,
+            pause_at: Nanos::MAX,
+            handled: 0,
+            fruitless: 0,
         };
         sim.start_tasks(seed);
         Ok(sim)
@@ -358,6 +367,11 @@ impl<'p> Sim<'p> {
         self.tail = tail;
     }
 
+    /// Play up to a point in simulated time only; another [`Sim::run`] goes on from there. The state between can be cloned.
+    pub fn pause_at(&mut self, at: Nanos) {
+        self.pause_at = at;
+    }
+
     /// The last foreground task has ended: is the run over?
     fn over(&mut self) -> bool {
         let now = self.now;
@@ -368,16 +382,19 @@ impl<'p> Sim<'p> {
         now >= ended + self.tail
     }
 
-    /// Play until the last foreground task has ended.
+    /// Play until the last foreground task has ended, or until the pause that was asked for (then the summary is not
+    /// `finished`, and neither clients nor counters are reported).
     ///
     /// # Errors
     /// [`SimError::Interrupted`].
     pub fn run(&mut self, sink: &mut dyn ResultSink, stop: &AtomicBool) -> Result<RunSummary, SimError> {
-        let mut handled = 0u64;
         let finished = loop {
             self.schedule(sink);
             if self.foreground == 0 && self.over() {
                 break true;
+            }
+            if self.events.next_at().is_some_and(|at| at > self.pause_at) {
+                return Ok(RunSummary { elapsed: self.now, events: self.handled, finished: false });
             }
             let before = self.now;
             let Some((at, event)) = self.events.pop() else {
@@ -387,13 +404,17 @@ impl<'p> Sim<'p> {
             debug_assert!(at >= self.now, "time runs backwards");
             self.now = at;
             self.handle(event, sink);
-            handled += 1;
+            self.handled += 1;
             self.at_this_time = if self.now > before { 0 } else { self.at_this_time + 1 };
             if self.at_this_time > LIVELOCK_EVENTS {
                 self.report_hang(sink, EventKind::Livelock, "time does not advance");
                 break false;
             }
-            if handled % STOP_CHECK == 0 && (stop.load(Ordering::Relaxed) || sink.failed()) {
+            if self.fruitless > FRUITLESS_RECLAIMS {
+                self.report_hang(sink, EventKind::Livelock, "no memory can be freed");
+                break false;
+            }
+            if self.handled % STOP_CHECK == 0 && (stop.load(Ordering::Relaxed) || sink.failed()) {
                 return Err(SimError::Interrupted);
             }
             if matches!(event, Event::Sample) && self.foreground > 0 && self.all_stuck() {
@@ -402,8 +423,8 @@ impl<'p> Sim<'p> {
             }
         };
         let elapsed = self.ended_at.unwrap_or(self.now);
-        self.finish(sink, handled, elapsed);
-        Ok(RunSummary { elapsed, events: handled, finished })
+        self.finish(sink, elapsed);
+        Ok(RunSummary { elapsed, events: self.handled, finished })
     }
 
     fn handle(&mut self, event: Event, sink: &mut dyn ResultSink) {
@@ -479,14 +500,14 @@ impl<'p> Sim<'p> {
             .take(8)
             .map(|(i, t)| format!("{}: {:?} in {:?}", self.program.tasks[i].name, t.wait, t.chain()))
             .collect();
-        let text = format!("{why}; {}", waiting.join("; "));
+        let text = format!("{why}; {}; memory: {}", waiting.join("; "), self.mm.census());
         sink.event(&EventRow { time: self.now, task: None, kind, text });
     }
 
-    fn finish(&mut self, sink: &mut dyn ResultSink, handled: u64, elapsed: Nanos) {
+    fn finish(&mut self, sink: &mut dyn ResultSink, elapsed: Nanos) {
         let c = &mut self.mm.counters;
         c.elapsed_ns = elapsed.0;
-        c.events = handled;
+        c.events = self.handled;
         c.device_busy_ns = (0..self.program.devices.len() as u32 + u32::from(self.swap_dev.is_some()))
             .map(|d| self.block.device_busy(d).0)
             .sum();

@@ -111,6 +111,7 @@ impl Sim<'_> {
                 return Some(Flow::Continue);
             }
             let id = self.page_in_hand(t);
+            self.mm.readopt(id);
             let p = *self.mm.page(id);
             if !p.any(flag::PRESENT) {
                 self.mm.counters.page_misses += 1;

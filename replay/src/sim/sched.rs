@@ -77,7 +77,8 @@ impl Sim<'_> {
                 Flow::Continue => {
                     // Nothing else can happen before this burst is over: go on in place.
                     let end = self.local_now();
-                    if self.run_queue.is_empty()
+                    if self.fruitless == 0
+                        && self.run_queue.is_empty()
                         && self.events.next_at().is_none_or(|at| at > end)
                         && self.only_runner(cpu)
                     {

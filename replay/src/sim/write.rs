@@ -101,6 +101,7 @@ impl Sim<'_> {
                 return Some(Flow::Continue);
             }
             let id = self.page_in_hand(t);
+            self.mm.readopt(id);
             let p = *self.mm.page(id);
             if !p.any(flag::PRESENT) {
                 self.mm.counters.page_misses += 1;
@@ -215,6 +216,7 @@ impl Sim<'_> {
         let op = self.tasks[t as usize].op;
         let n = (PAGE_BYTES - op.pos % PAGE_BYTES).min(op.end - op.pos);
         self.charge(n * self.config.machine.copy_page_ns / PAGE_BYTES);
+        self.mm.readopt(id);
         self.mm.set(id, flag::UPTODATE | flag::ON_DISK);
         let f = &mut self.files[op.file as usize];
         f.size = f.size.max(op.pos + n);
