@@ -8,7 +8,7 @@ use kreplay_replay::results::{CallRow, ClientRow, Counters, EventRow, MarkRow, R
 use kreplay_replay::sim::{Pacing, Sim};
 use kreplay_replay::variant::Library;
 use kreplay_traces::units::{Nanos, Sectors};
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use std::sync::atomic::AtomicBool;
 
 fn main() {

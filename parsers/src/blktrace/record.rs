@@ -3,6 +3,10 @@
 //! Version 7 after Linux' `include/uapi/linux/blktrace_api.h`; version 8 (6.19) swaps pid and action and widens the
 //! action to 64 bits.
 
+use nom::number::Endianness;
+use nom::number::complete::{u16, u32, u64};
+use nom::{IResult, Parser};
+
 /// Bytes of a version 7 record before its payload.
 pub(super) const V1_BYTES: usize = 48;
 /// Bytes of a version 8 record before its payload.
@@ -34,44 +38,37 @@ impl Layout {
         }
     }
 
-    fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let pair = [bytes[at], bytes[at + 1]];
-        if self.big_endian { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) }
+    fn order(self) -> Endianness {
+        if self.big_endian { Endianness::Big } else { Endianness::Little }
     }
 
-    /// A 32-bit number at `at`.
+    /// A 32-bit number at `at`; 0 where the bytes end before it.
     pub(super) fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let four = bytes[at..at + 4].try_into().unwrap_or([0; 4]);
-        if self.big_endian { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) }
-    }
-
-    fn u64(self, bytes: &[u8], at: usize) -> u64 {
-        let eight = bytes[at..at + 8].try_into().unwrap_or([0; 8]);
-        if self.big_endian { u64::from_be_bytes(eight) } else { u64::from_le_bytes(eight) }
+        let number: IResult<&[u8], u32> = u32(self.order()).parse(bytes.get(at..).unwrap_or_default());
+        number.map_or(0, |(_, n)| n)
     }
 
     /// Length of the payload, from a whole header.
     pub(super) fn payload_bytes(self, header: &[u8]) -> usize {
-        usize::from(self.u16(header, if self.version == 8 { 50 } else { 46 }))
+        self.header(header).map_or(0, |(_, (_, payload))| usize::from(payload))
     }
 
     /// The record of a whole header.
-    pub(super) fn record(self, h: &[u8]) -> Record {
-        let (pid, action, rest) = match self.version {
-            8 => (self.u32(h, 28), self.u64(h, 32), 40),
-            _ => (self.u32(h, 32), u64::from(self.u32(h, 28)), 36),
+    pub(super) fn record(self, header: &[u8]) -> Record {
+        self.header(header).map(|(_, (record, _))| record).unwrap_or_default()
+    }
+
+    /// The header's grammar: the record, and the length of the payload that follows.
+    fn header(self, input: &[u8]) -> IResult<&[u8], (Record, u16)> {
+        let e = self.order();
+        let (input, (_magic, sequence, time_ns, sector, bytes)) =
+            (u32(e), u32(e), u64(e), u64(e), u32(e)).parse(input)?;
+        let (input, (pid, action)) = match self.version {
+            8 => (u32(e), u64(e)).parse(input)?,
+            _ => (u32(e), u32(e)).map(|(action, pid)| (pid, u64::from(action))).parse(input)?,
         };
-        Record {
-            sequence: self.u32(h, 4),
-            time_ns: self.u64(h, 8),
-            sector: self.u64(h, 16),
-            bytes: self.u32(h, 24),
-            pid,
-            action,
-            device: self.u32(h, rest),
-            cpu: self.u32(h, rest + 4),
-            error: self.u16(h, rest + 8),
-        }
+        let (input, (device, cpu, error, payload)) = (u32(e), u32(e), u16(e), u16(e)).parse(input)?;
+        Ok((input, (Record { sequence, time_ns, sector, bytes, action, pid, device, cpu, error }, payload)))
     }
 }
 

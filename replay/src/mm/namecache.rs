@@ -127,7 +127,7 @@ impl NameCache {
 
     /// Shrink both caches by a `1/divisor` share of their unused entries; `divisor` 0 frees all of them.
     pub fn shrink(&mut self, divisor: u32, has_pages: impl Fn(u32) -> bool) {
-        let share = |n: u32| if divisor == 0 { n } else { n / divisor };
+        let share = |n: u32| n.checked_div(divisor).unwrap_or(n);
         self.prune_dentries(share(self.unused));
         let n = share(self.orphans.len() as u32);
         self.prune_inodes(n, has_pages);

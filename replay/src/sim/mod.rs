@@ -414,7 +414,7 @@ impl<'p> Sim<'p> {
                 self.report_hang(sink, EventKind::Livelock, "no memory can be freed");
                 break false;
             }
-            if self.handled % STOP_CHECK == 0 && (stop.load(Ordering::Relaxed) || sink.failed()) {
+            if self.handled.is_multiple_of(STOP_CHECK) && (stop.load(Ordering::Relaxed) || sink.failed()) {
                 return Err(SimError::Interrupted);
             }
             if matches!(event, Event::Sample) && self.foreground > 0 && self.all_stuck() {

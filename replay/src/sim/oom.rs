@@ -54,7 +54,7 @@ impl Sim<'_> {
         let pages = self.mm.spaces.total_pages(t);
         let task = &self.tasks[t as usize];
         let age = self.now.saturating_sub(task.total.start.unwrap_or(self.now));
-        let run_units = age.0 / self.tick_ns() >> 17;
+        let run_units = (age.0 / self.tick_ns()) >> 17;
         pages / int_sqrt(int_sqrt(run_units)).max(1)
     }
 

@@ -292,18 +292,18 @@ impl Sim<'_> {
     }
 
     pub(super) fn post(&mut self, channel: u32, n: u32) {
-        let c = &mut self.channels[channel as usize];
-        c.count += u64::from(n);
-        while let Some(&(t, want)) = c.waiting.front() {
+        self.channels[channel as usize].count += u64::from(n);
+        loop {
+            let c = &mut self.channels[channel as usize];
+            let Some(&(t, want)) = c.waiting.front() else { return };
             if c.count < u64::from(want) {
-                break;
+                return;
             }
             c.count -= u64::from(want);
             c.waiting.pop_front();
             self.tasks[t as usize].op.at = At::Done;
-            let at = self.now + self.cost;
+            let at = self.local_now();
             self.events.push(at, Event::Wake(t));
-            return self.post(channel, 0);
         }
     }
 

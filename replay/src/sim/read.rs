@@ -82,7 +82,7 @@ impl Sim<'_> {
     fn run_hits(&mut self, t: u32) {
         let op = self.tasks[t as usize].op;
         let o = &self.ofds[op.ofd as usize];
-        if op.pos % PAGE_BYTES != 0 {
+        if !op.pos.is_multiple_of(PAGE_BYTES) {
             return;
         }
         let index = op.pos / PAGE_BYTES;

@@ -1,13 +1,13 @@
 //! One row a second, as vmstat would print it on the simulated machine.
 
+use super::Sim;
 use super::task::Wait;
-use super::{Sim, SinceSample};
 use crate::mm::buffer::BufList;
 use crate::results::SampleRow;
 
 impl Sim<'_> {
     pub(super) fn sample(&mut self) -> SampleRow {
-        let s = std::mem::replace(&mut self.since_sample, SinceSample::default());
+        let s = std::mem::take(&mut self.since_sample);
         let mm = &self.mm;
         let tasks = &self.tasks;
         let ready = tasks.iter().filter(|t| t.ready).count() + self.running.iter().flatten().count();

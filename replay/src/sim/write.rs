@@ -77,7 +77,7 @@ impl Sim<'_> {
     #[inline(never)]
     fn run_write_hits(&mut self, t: u32) {
         let op = self.tasks[t as usize].op;
-        if op.pos % PAGE_BYTES != 0 {
+        if !op.pos.is_multiple_of(PAGE_BYTES) {
             return;
         }
         let index = op.pos / PAGE_BYTES;
