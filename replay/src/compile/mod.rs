@@ -1,6 +1,6 @@
 //! Compile a trace into a [`Program`]: once, for all variants.
 //!
-//! Two passes over the events, both by the same interpreter ([`world`]): the first collects evidence (how large files
+//! Two passes over the events, both by the same interpreter (module `world`): the first collects evidence (how large files
 //! were, which pipes are all the trace's own, who waits for whom), the second emits operations. Memory is bounded by the
 //! program and by what is open at a time, not by the events.
 //!
