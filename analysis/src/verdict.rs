@@ -190,7 +190,7 @@ impl Evidence<'_> {
         let gap = |s: &Standing<'_>| (s.value.median - recorded).abs();
         let closest = by_time.iter().min_by(|a, b| gap(a).total_cmp(&gap(b)))?;
         Some(format!(
-            "The recording itself took {recorded:.2} s; {} comes closest with {:.2} s ({}). Only the variant that stands for the recorded machine has to agree with it.",
+            "The recording, on its own kernel and machine (see Provenance), took {recorded:.2} s; {} is nearest with {:.2} s ({}). Being near is no proof: only a variant of that kernel on that machine has to agree.",
             closest.row.shown,
             closest.value.median,
             earlier_or_later(closest.value.median, recorded)

@@ -81,8 +81,9 @@ impl std::str::FromStr for Pacing {
             "closed" => Ok(Pacing::Closed),
             "recorded" => Ok(Pacing::Recorded),
             _ => match s.strip_prefix("scaled=").map(str::parse::<f64>) {
-                Some(Ok(x)) if x.is_finite() && x > 0.0 => Ok(Pacing::Scaled(x)),
-                _ => Err(format!("\"{s}\" is no pacing: use closed, recorded or scaled=X with X above 0")),
+                // Beyond this a replay would simulate years of samples, or none.
+                Some(Ok(x)) if (0.001..=1000.0).contains(&x) => Ok(Pacing::Scaled(x)),
+                _ => Err(format!("\"{s}\" is no pacing: use closed, recorded or scaled=X with X from 0.001 to 1000")),
             },
         }
     }
