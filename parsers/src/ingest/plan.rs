@@ -256,15 +256,21 @@ fn exclude_known_files(inputs: &mut [Planned]) {
     }
 }
 
-/// Regular files below a directory sorted by path, and everything else that is no directory.
+/// Marks a folder that this tool writes its output into; reading it back as logs would feed a run its own results.
+const OUTPUT_MARKER: &str = ".kreplay";
+
+/// Regular files below a directory sorted by path, and everything else that is no directory. Output folders are left out.
 fn walk(dir: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), IngestError> {
     let (mut files, mut others) = (Vec::new(), Vec::new());
-    for entry in WalkDir::new(dir).sort_by_file_name() {
+    let mut walk = WalkDir::new(dir).sort_by_file_name().into_iter();
+    while let Some(entry) = walk.next() {
         let entry = entry.map_err(|e| IngestError::Walk {
             path: e.path().unwrap_or(dir).to_path_buf(),
             why: e.io_error().map_or_else(|| e.to_string(), ToString::to_string),
         })?;
-        if entry.file_type().is_file() {
+        if entry.depth() > 0 && entry.file_type().is_dir() && entry.path().join(OUTPUT_MARKER).is_file() {
+            walk.skip_current_dir();
+        } else if entry.file_type().is_file() {
             files.push(entry.into_path());
         } else if !entry.file_type().is_dir() && entry.depth() > 0 {
             others.push(entry.into_path());
@@ -321,4 +327,21 @@ fn parse_options(path: &Path, options: &Options, recording: Option<&Recording>) 
 
 fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod walk_tests {
+    use super::walk;
+
+    #[test]
+    fn output_folders_below_are_not_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        std::fs::create_dir(&out).unwrap();
+        std::fs::write(dir.path().join("vmstat.log"), "x").unwrap();
+        std::fs::write(out.join(".kreplay"), "").unwrap();
+        std::fs::write(out.join("vmstat.log"), "x").unwrap();
+        let (files, _) = walk(dir.path()).unwrap();
+        assert_eq!(files, [dir.path().join("vmstat.log")]);
+    }
 }
