@@ -55,7 +55,7 @@ pub(crate) fn exit(outcome: &Outcome) -> Exit {
 
 /// This command line, quoted for a shell.
 fn command() -> String {
-    std::env::args().map(|a| quote(&a)).collect::<Vec<_>>().join(" ")
+    std::env::args_os().map(|a| quote(&a.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }
 
 fn quote(word: &str) -> String {

@@ -92,7 +92,7 @@ pub(crate) fn simulate(cli: &Cli, args: &MatrixArgs, plan: &Plan, results: &Path
         abort: &signal::ABORT,
         watch: &|p| watcher.tell(p),
     };
-    let command: Vec<String> = std::env::args().collect();
+    let command: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
     let outcome = runner.run(plan, &command, &Engine { pacing });
     watcher.finish();
     let outcome = outcome?;

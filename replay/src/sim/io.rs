@@ -35,6 +35,7 @@ impl Sim<'_> {
     pub(super) fn io_done(&mut self, slot: u32, sink: &mut dyn ResultSink) {
         let Some(InFlight { dev, rq }) = self.in_flight[slot as usize].take() else { return };
         self.since_sample.interrupts += 1;
+        self.progress += 1;
         let mut bios = std::mem::take(&mut self.scratch);
         let record = self.block.complete(dev, rq, self.now, &mut bios);
         self.count_io(&record);

@@ -49,6 +49,8 @@ pub const SLICE: Nanos = Nanos::from_millis(60);
 const LIVELOCK_EVENTS: u64 = 2_000_000;
 /// So many reclaim runs without a single frame mean that memory will never come.
 const FRUITLESS_RECLAIMS: u32 = 100_000;
+/// So many simulated seconds without a finished request or operation, while nobody sleeps, mean a deadlock.
+const IDLE_SAMPLES: u32 = 120;
 /// Events between two looks at the stop flag.
 const STOP_CHECK: u64 = 4096;
 
@@ -219,6 +221,10 @@ pub struct Sim<'p> {
     handled: u64,
     /// Reclaim runs on behalf of allocations since the last frame was had.
     fruitless: u32,
+    /// Requests and operations finished, what it was when it last changed, and for how many samples it has not.
+    progress: u64,
+    progress_seen: u64,
+    idle_samples: u32,
 }
 
 const fn assert_clone_send<T: Clone + Send + 'static>() {}
@@ -330,6 +336,9 @@ impl<'p> Sim<'p> {
             pause_at: Nanos::MAX,
             handled: 0,
             fruitless: 0,
+            progress: 0,
+            progress_seen: 0,
+            idle_samples: 0,
         };
         sim.start_tasks(seed);
         Ok(sim)
@@ -418,7 +427,7 @@ impl<'p> Sim<'p> {
             if self.handled.is_multiple_of(STOP_CHECK) && (stop.load(Ordering::Relaxed) || sink.failed()) {
                 return Err(SimError::Interrupted);
             }
-            if matches!(event, Event::Sample) && self.foreground > 0 && self.all_stuck() {
+            if matches!(event, Event::Sample) && self.foreground > 0 && (self.all_stuck() || self.deadlocked()) {
                 self.report_hang(sink, EventKind::Hung, "nothing can wake the tasks that are left");
                 break false;
             }
@@ -471,6 +480,18 @@ impl<'p> Sim<'p> {
         let tick = self.tick_ns();
         let now = self.local_now().0;
         Nanos((now / tick + time.0.div_ceil(tick) + 1) * tick)
+    }
+
+    /// Counts samples without progress; true when the tasks that are left wait for each other.
+    fn deadlocked(&mut self) -> bool {
+        let moved = std::mem::replace(&mut self.progress_seen, self.progress) != self.progress;
+        let sleeping = |t: &Task| !t.daemon && t.wait == Wait::Time;
+        if moved || self.tasks.iter().any(sleeping) {
+            self.idle_samples = 0;
+        } else {
+            self.idle_samples += 1;
+        }
+        self.idle_samples >= IDLE_SAMPLES
     }
 
     fn all_stuck(&self) -> bool {

@@ -185,6 +185,7 @@ impl Sim<'_> {
         task.account(Cause::Cpu, local);
         task.pop(0);
         task.in_op = false;
+        self.progress += 1;
         let dur = local - task.op_start;
         assert_eq!(task.blame.total(), dur, "the causes of a call's time must add up to it ({op:?})");
         task.total.blame.merge(&task.blame);

@@ -246,6 +246,9 @@ impl Task {
         if to > self.since {
             if self.in_op {
                 self.blame.add(cause, to - self.since);
+            } else if cause == Cause::RunQueue && self.total.start.is_some() {
+                // Ready between two calls: no call's time, but the task's.
+                self.total.blame.add(cause, to - self.since);
             }
             self.since = to;
         }

@@ -157,6 +157,37 @@ fn a_fork_in_the_middle_goes_on_like_the_original() {
     }
 }
 
+#[test]
+fn too_few_request_slots_end_in_a_finding_at_worst() {
+    for slots in [2, 3, 4] {
+        let mut b = Builder::new();
+        for _ in 0..3 {
+            let (f, o) = (b.file(8192, 8192), b.ofd());
+            let mut ops = write_all(o, f, 32 * MIB, 10_000);
+            ops.push(Op::Fsync { file: f });
+            b.task(ops);
+        }
+        let mut c = config();
+        c.queue.slots = slots;
+        let (summary, sink) = play(&b.build(), &c);
+        assert!(summary.finished || sink.events.len() == 1, "{slots} slots: {:?}", sink.events);
+    }
+}
+
+#[test]
+fn time_between_calls_that_a_task_waits_for_the_processor_is_accounted_for() {
+    let mut b = Builder::new();
+    for _ in 0..3 {
+        b.task(vec![Op::Cpu { time: Nanos::from_millis(100) }; 5]);
+    }
+    let (_, sink) = play(&b.build(), &config());
+    for c in &sink.clients {
+        let lived = c.end.unwrap() - c.start.unwrap();
+        assert_eq!(c.blame.total() + c.think, lived, "task {}", c.task);
+    }
+    assert!(sink.clients.iter().any(|c| c.blame.get(Cause::RunQueue) > Nanos::ZERO));
+}
+
 /// 2.4.14 to 2.4.16 start to unmap pages only after a pass has met 256 mapped ones, which a small list never has; 2.4.17
 /// made that a tenth of the pass. The model must show both, and must not spin in silence.
 #[test]
