@@ -82,7 +82,7 @@ fn hits(pages: u64) -> (Program, u64) {
     (program(&[1024], vec![list]), ops * pages)
 }
 
-/// 32 tasks, 30 % writes, two thirds of the references to a hot third, files three times as large as memory.
+/// 32 tasks, 30 % writes, 95 % of the operations begin in the first sixth of a file three times as large as memory.
 fn mixed() -> (Program, u64) {
     let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(7);
     let pages = 48_000u32;
