@@ -5,10 +5,9 @@
 //! part, the rest is set aside, and when enough is set aside it becomes a part of its own. Readers merge the parts.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array};
-use arrow::compute::{SortColumn, SortOptions, concat_batches, lexsort_to_indices, take};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, take};
 use arrow::datatypes::Int64Type;
 use arrow::error::ArrowError;
 
@@ -198,17 +197,16 @@ fn rows_before(sorted: &RecordBatch, key: (i64, i64)) -> usize {
     low
 }
 
-/// Stable sort by (time, line); the row's place breaks ties, since Arrow's own sort is not stable.
+/// Stable sort by (time, line), rows without a time first.
 fn sorted<T: Table>(batch: &RecordBatch) -> Result<RecordBatch> {
-    let ascending = Some(SortOptions { descending: false, nulls_first: true });
-    let place: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..batch.num_rows() as u32));
-    let column = |values: ArrayRef| SortColumn { values, options: ascending };
-    let keys = [
-        column(Arc::new(int_column(batch, "time_ns").clone())),
-        column(Arc::new(int_column(batch, "line").clone())),
-        column(place),
-    ];
-    let order = lexsort_to_indices(&keys, None).map_err(arrow_error::<T>)?;
+    let (times, lines) = (int_column(batch, "time_ns"), int_column(batch, "line"));
+    let key = |i: u32| {
+        let i = i as usize;
+        (if times.is_null(i) { i64::MIN } else { times.value(i) }, lines.value(i))
+    };
+    let mut order: Vec<u32> = (0..batch.num_rows() as u32).collect();
+    order.sort_by_cached_key(|i| key(*i));
+    let order = UInt32Array::from(order);
     let columns: std::result::Result<Vec<ArrayRef>, ArrowError> =
         batch.columns().iter().map(|c| take(c, &order, None)).collect();
     RecordBatch::try_new(batch.schema(), columns.map_err(arrow_error::<T>)?).map_err(arrow_error::<T>)
