@@ -10,7 +10,7 @@ pub(crate) const DEFAULT_VARIANTS: [&str; 3] = ["linux-2.4.16", "linux-2.4.16-no
 #[derive(Debug, Parser)]
 #[command(name = "kreplay", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub(crate) struct Cli {
-    /// Facts as JSON on standard output (errors as well)
+    /// Facts as JSON on standard output, errors as JSON on standard error
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Say nothing but errors on standard error
@@ -173,7 +173,7 @@ pub(crate) struct ReportArgs {
     /// Output folder of run or replay
     #[arg(value_name = "OUT")]
     pub(crate) results: PathBuf,
-    /// File to write, its kind by its ending (.html, .md, .json, .txt); repeatable [default: to the terminal]
+    /// File to write, its kind by its ending (.html, .md, .json, .txt, .csv, .svg); repeatable [default: to the terminal]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
     /// Variant to compare with [default: the best]

@@ -1,6 +1,7 @@
 //! Progress of a matrix run: bars on a terminal, a line every ten seconds otherwise, nothing when told so.
 
 use crate::args::ProgressMode;
+use crate::stderr;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use kreplay_replay::matrix::{CellState, Plan, Progress};
 use std::collections::BTreeMap;
@@ -106,13 +107,13 @@ impl Watcher {
     fn line(&self, state: &mut State) {
         if matches!(self.mode, Mode::Lines) && state.last_line.elapsed() >= LINE_EVERY {
             state.last_line = Instant::now();
-            eprintln!(
-                "cells {}/{}, {} running, {} failed",
+            stderr::say(&format!(
+                "cells {}/{}, {} running, {} failed\n",
                 state.ended,
                 self.names.len(),
                 state.running.len(),
                 state.failed
-            );
+            ));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Ctrl-C: once, finish what runs; twice, stop it; three times, go.
 
 use crate::exit::Exit;
+use crate::stderr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Set by the first Ctrl-C (or SIGTERM): begin nothing new.
@@ -16,13 +17,13 @@ pub(crate) fn install() {
     let installed = ctrlc::set_handler(|| match COUNT.fetch_add(1, Ordering::SeqCst) {
         0 => {
             DRAIN.store(true, Ordering::SeqCst);
-            eprintln!("\nfinishing what runs; press Ctrl-C again to stop it");
+            stderr::say("\nfinishing what runs; press Ctrl-C again to stop it\n");
         }
         1 => ABORT.store(true, Ordering::SeqCst),
         _ => std::process::exit(i32::from(Exit::Interrupted as u8)),
     });
     if let Err(e) = installed {
-        eprintln!("warning: Ctrl-C will end the program at once ({e})");
+        stderr::say(&format!("warning: Ctrl-C will end the program at once ({e})\n"));
     }
 }
 

@@ -2,10 +2,16 @@
 
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
+use kreplay_reports::escape;
 use std::io::{self, Write as _};
 
-/// Prints a text as it is.
+/// Prints a text for people; what a name in it could do to a terminal becomes visible instead.
 pub(crate) fn print(text: &str) -> Result<()> {
+    print_raw(&escape::lines(text))
+}
+
+/// Prints a text as it is: scripts.
+pub(crate) fn print_raw(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
@@ -15,5 +21,5 @@ pub(crate) fn print(text: &str) -> Result<()> {
 
 /// Prints a document as indented JSON.
 pub(crate) fn print_json(document: &serde_json::Value) -> Result<()> {
-    print(&format!("{document:#}\n"))
+    print_raw(&escape::json(&format!("{document:#}\n")))
 }

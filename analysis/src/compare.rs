@@ -2,6 +2,9 @@
 
 use crate::matrix::Folded;
 
+/// With one seed, differences below this many percent count as none, unless the caller says otherwise.
+pub(crate) const TIE_PCT: f64 = 5.0;
+
 /// The rule by which figures are told apart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {

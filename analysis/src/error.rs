@@ -71,6 +71,14 @@ pub enum Error {
         /// Cells that were skipped.
         skipped: usize,
     },
+    /// The folder given as the trace is none, or another one than was replayed.
+    #[error("{}: not the trace of these results: {why}", path.display())]
+    NotTheTrace {
+        /// What was given.
+        path: PathBuf,
+        /// How that shows.
+        why: String,
+    },
     /// The variant to compare with is not among the results.
     #[error("no variant `{name}` in the results; there are: {known}")]
     NoReference {
@@ -96,6 +104,7 @@ impl Error {
             }
             Error::Column { .. } => "the table was written by another version; replay again with this one",
             Error::NoCells { .. } => "the reasons are in manifest.json; replay again when they are mended",
+            Error::NotTheTrace { .. } => "give the trace directory that was replayed, wherever it is now",
             Error::NoReference { .. } => "name one of the variants of the results",
         }
     }
@@ -110,7 +119,8 @@ impl Error {
             | Error::MissingTable { path }
             | Error::Damaged { path, .. }
             | Error::Column { path, .. }
-            | Error::NoCells { path, .. } => Some(path),
+            | Error::NoCells { path, .. }
+            | Error::NotTheTrace { path, .. } => Some(path),
             Error::NoReference { .. } => None,
         }
     }

@@ -27,6 +27,7 @@ pub use error::{Error, Result};
 use cell::CellData;
 use compare::Rule;
 use indexmap::IndexMap;
+use kreplay_traces::store::TraceDir;
 use manifest::{Entry, Manifest};
 use matrix::Matrix;
 use metrics::{CellHead, Context};
@@ -47,7 +48,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { reference: None, tie_pct: 5.0, trace_dir: None }
+        Options { reference: None, tie_pct: compare::TIE_PCT, trace_dir: None }
     }
 }
 
@@ -68,12 +69,14 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
     for entry in &done {
         by_trace.entry(&entry.trace).or_default().push(entry);
     }
+    let ids: Vec<&str> = by_trace.keys().copied().collect();
+    let moved = options.trace_dir.as_deref().map(|dir| moved(dir, &ids)).transpose()?;
     let rule = Rule { tie_pct: options.tie_pct };
     let several = by_trace.len() > 1;
     let (mut traces, mut verdict) = (Vec::new(), Vec::new());
     let (mut provenances, mut recordings) = (Vec::new(), Vec::new());
     for entries in by_trace.values() {
-        let part = analyse_trace(&manifest, entries, options, rule)?;
+        let part = analyse_trace(&manifest, entries, options, rule, moved.as_ref())?;
         verdict.extend(part.verdict.into_iter().map(|mut f| {
             if several {
                 f.text = format!("{}: {}", part.report.name, f.text);
@@ -116,7 +119,32 @@ struct TracePart {
     recording: Vec<(String, String)>,
 }
 
-fn analyse_trace(manifest: &Manifest, entries: &[&Entry], options: &Options, rule: Rule) -> Result<TracePart> {
+/// A trace directory that the user points to.
+struct Moved {
+    dir: PathBuf,
+    trace_id: String,
+}
+
+/// The directory of [`Options::trace_dir`], which must hold one of the traces that were replayed.
+fn moved(dir: &Path, traces: &[&str]) -> Result<Moved> {
+    let wrong = |why: String| Error::NotTheTrace { path: dir.to_owned(), why };
+    let trace = TraceDir::open(dir).map_err(|e| wrong(e.to_string()))?;
+    let trace_id = trace.manifest().trace_id.clone();
+    if !traces.contains(&trace_id.as_str()) {
+        let short = |id: &str| id.chars().take(16).collect::<String>();
+        let replayed: Vec<String> = traces.iter().map(|t| short(t)).collect();
+        return Err(wrong(format!("it holds trace {}, replayed was {}", short(&trace_id), replayed.join(", "))));
+    }
+    Ok(Moved { dir: dir.to_owned(), trace_id })
+}
+
+fn analyse_trace(
+    manifest: &Manifest,
+    entries: &[&Entry],
+    options: &Options,
+    rule: Rule,
+    moved: Option<&Moved>,
+) -> Result<TracePart> {
     let several_seeds = seeds_per_variant(entries) > 1;
     let mut metrics = metrics::registry();
     let (mut heads, mut provenance, mut findings) = (Vec::new(), Vec::new(), Vec::new());
@@ -128,8 +156,9 @@ fn analyse_trace(manifest: &Manifest, entries: &[&Entry], options: &Options, rul
             cell.label = format!("{} #{}", cell.variant, cell.seed);
         }
         if recorded.is_none() {
-            let dir = options.trace_dir.clone().or_else(|| cell.trace_path.as_deref().map(|p| locate(manifest, p)));
-            let read = Recorded::open(dir.as_deref());
+            let known = || cell.trace_path.as_deref().map(|p| locate(manifest, p));
+            let dir = moved.filter(|m| m.trace_id == entry.trace).map(|m| m.dir.clone()).or_else(known);
+            let read = Recorded::open(dir.as_deref(), &entry.trace);
             recorded_s = read.elapsed_s(cell.foreground().map(|t| t.tid));
             recorded = Some((read, dir.unwrap_or_default()));
         }

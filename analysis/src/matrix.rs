@@ -92,7 +92,7 @@ impl Matrix {
         columns.extend(self.columns.iter().cloned());
         let mut table = Table::new(
             "matrix",
-            "Variants as rows, key figures as columns. * marks the best of a column; whether the difference counts is said in the verdict.",
+            "Variants as rows, key figures as columns. * marks the best of a column and what is within 5 % of it; whether the difference counts is said in the verdict.",
             columns,
         );
         for row in &self.rows {

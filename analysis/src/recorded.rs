@@ -65,14 +65,14 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// Reads what `dir` has.
-    pub(crate) fn open(dir: Option<&Path>) -> Recorded {
+    /// Reads what `dir` has, if it is the trace `trace_id`.
+    pub(crate) fn open(dir: Option<&Path>, trace_id: &str) -> Recorded {
         let mut recorded = Recorded::default();
         let Some(dir) = dir.filter(|d| d.is_dir()) else {
             recorded.note("The trace directory is not where the replay found it, so nothing recorded is shown beside the simulation.");
             return recorded;
         };
-        if let Err(error) = recorded.read(dir) {
+        if let Err(error) = recorded.read(dir, trace_id) {
             let text = format!(
                 "The recording could not be read, so it is not or not wholly shown beside the simulation: {error}"
             );
@@ -95,8 +95,13 @@ impl Recorded {
         self.findings.push(Finding::new(Level::Note, text));
     }
 
-    fn read(&mut self, dir: &Path) -> Result<(), TraceError> {
+    fn read(&mut self, dir: &Path, trace_id: &str) -> Result<(), TraceError> {
         let trace = TraceDir::open(dir)?;
+        if trace.manifest().trace_id != trace_id {
+            let text = "The trace directory holds another trace than the one that was replayed, so nothing recorded is shown beside the simulation.";
+            self.findings.push(Finding::new(Level::Warning, text.to_string()));
+            return Ok(());
+        }
         self.read_manifest(trace.manifest());
         self.read_vmstat(&trace)?;
         // The times of a generated load are its script's, nothing took that long anywhere.

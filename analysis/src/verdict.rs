@@ -157,10 +157,14 @@ impl Evidence<'_> {
             self.matrix.get(row, "jain").map_or(String::new(), |j| format!(", Jain index {:.3}", j.median))
         };
         if !self.rule.differ(best.value, worst.value) {
-            return Some(format!(
-                "The variants treat the clients alike: the last finishes {:.2} to {:.2} times as late as the first.",
-                best.value.median, worst.value.median
-            ));
+            let (low, high) = (format!("{:.2}", best.value.median), format!("{:.2}", worst.value.median));
+            let times = if low == high { low } else { format!("{low} to {high}") };
+            let who = if even.len() == 1 {
+                format!("Under {}", best.row.shown)
+            } else {
+                "The variants treat the clients alike:".to_owned()
+            };
+            return Some(format!("{who} the last client finishes {times} times as late as the first."));
         }
         Some(format!(
             "{} treats the clients most evenly: the last finishes {:.2} times as late as the first{}; the least even is {} with {:.2}{}.",

@@ -4,6 +4,8 @@
 //! out), unknown keys are errors. Field docs give unit and source; which choice was seen in source, taken from a patch
 //! or inferred stands in the TOML files.
 
+pub mod check;
+
 use serde::{Deserialize, Serialize};
 
 /// Everything a simulation needs to know besides the program.
@@ -62,7 +64,7 @@ pub struct MachineConfig {
     /// From the end of a request's service until the kernel has handled the interrupt and can start the next, ns for
     /// each page of the request; the device is idle meanwhile.
     pub completion_page_ns: u64,
-    /// File system block size, bytes (1024 or 4096).
+    /// File system block size, bytes (only 4096 is modelled).
     pub block_bytes: u32,
 }
 
@@ -144,8 +146,6 @@ pub struct SwapConfig {
     pub page_cluster: u32,
     /// A swapped-in page's slot is freed when less than this share of swap is free, percent (2.4.14+: 50).
     pub free_slot_below_pct: u32,
-    /// More swap pages than this in flight make the next swap write synchronous; 0 = no limit.
-    pub max_in_flight: u32,
 }
 
 /// Read-ahead of 2.4.

@@ -7,10 +7,20 @@ use crate::config::WritebackConfig;
 use crate::mm::Mm;
 use crate::mm::buffer::BufList;
 use crate::mm::page::{NIL, flag};
-use crate::reclaim::DirtyLimits;
 
 /// Largest batch that `write_some_buffers` takes (NRSYNC).
 pub const MAX_BATCH: usize = 32;
+
+/// The levels of dirty memory at which something happens.
+#[derive(Clone, Copy, Debug)]
+pub struct DirtyLimits {
+    /// Dirty pages above this are too many (soft limit).
+    pub soft: u64,
+    /// Writers wait above this (hard limit).
+    pub hard: u64,
+    /// Locked buffers count.
+    pub count_locked: bool,
+}
 
 /// How dirty memory is, against the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

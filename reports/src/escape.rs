@@ -32,6 +32,14 @@ pub fn visible(text: &str) -> String {
     out
 }
 
+/// [`visible`] for a text of several lines of our own: newlines stay. Names inside of a line need [`visible`] first.
+pub fn lines(text: &str) -> String {
+    if !text.chars().any(|c| is_unseen(c) && c != '\n') {
+        return text.to_owned();
+    }
+    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
+}
+
 /// Takes characters out of the middle until at most `limit` are left, one of them the mark of the gap.
 pub fn shorten(text: &str, limit: usize) -> String {
     let count = text.chars().count();
@@ -151,6 +159,7 @@ mod tests {
     fn unseen_characters_become_visible() {
         assert_eq!(visible("a\x1b[2J\u{202e}b\u{9b}\n"), "a\\x1b[2J\\u{202e}b\\x9b\\n");
         assert_eq!(visible("plain – text ü"), "plain – text ü");
+        assert_eq!(lines("a\nb\x1b[0m\n"), "a\nb\\x1b[0m\n");
     }
 
     #[test]

@@ -4,11 +4,14 @@ use crate::number::{content, without_zeros};
 use crate::{Detail, RenderOptions, Renderer, Result, escape, provenance};
 use comfy_table::{CellAlignment, ContentArrangement, Table as Grid};
 use kreplay_analysis::model::{Block, Finding, Level, Report, Section, Table, TraceReport};
+use std::collections::BTreeSet;
 
 /// Narrowest width that is used, columns.
 const NARROWEST: usize = 40;
 /// Longest text in a cell, columns.
 const LONGEST_CELL: usize = 40;
+/// The same for texts that could not be told apart otherwise.
+const WIDEST_CELL: usize = 100;
 
 /// The terminal text renderer.
 pub(crate) struct Text;
@@ -221,9 +224,33 @@ fn column_texts(table: &Table, c: usize) -> Vec<String> {
     let column = &table.columns[c];
     let heading = escape::terminal(&column.heading(), LONGEST_CELL);
     let mut texts = vec![if column.is_text() { heading } else { heading.replace(' ', "\n") }];
-    texts.extend(table.rows.iter().map(|row| {
-        let text = escape::terminal(&content(&row.cells[c], column), LONGEST_CELL);
+    let full: Vec<String> = table.rows.iter().map(|row| content(&row.cells[c], column)).collect();
+    let limit = telling_limit(&full);
+    texts.extend(table.rows.iter().zip(&full).map(|(row, full)| {
+        let text = escape::terminal(full, limit);
         if row.cells[c].best { format!("*{text}") } else { text }
     }));
     texts
+}
+
+/// The least width, from [`LONGEST_CELL`] up, at which texts that differ (the members of a sweep) still differ when cut.
+fn telling_limit(texts: &[String]) -> usize {
+    let distinct = |limit: usize| texts.iter().map(|t| escape::terminal(t, limit)).collect::<BTreeSet<_>>().len();
+    let all = distinct(usize::MAX);
+    (LONGEST_CELL..=WIDEST_CELL).find(|limit| distinct(*limit) == all).unwrap_or(WIDEST_CELL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_a_sweep_are_not_cut_to_the_same_text() {
+        let name = |n: u32| format!("linux-2.4.16+machine.ram=64MiB+readahead.max-pages={n}+elevator.policy=noop");
+        let names: Vec<String> = (10..13).map(name).collect();
+        let limit = telling_limit(&names);
+        let cut: BTreeSet<String> = names.iter().map(|n| escape::terminal(n, limit)).collect();
+        assert_eq!(cut.len(), 3, "{cut:?}");
+        assert_eq!(telling_limit(&["a".into(), "a".into()]), LONGEST_CELL);
+    }
 }

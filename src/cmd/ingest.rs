@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::exit::Exit;
 use crate::pipeline::{Existing, Ingest, ingest};
 use crate::stdout;
+use kreplay_reports::escape;
 use std::fmt::Write as _;
 
 pub(crate) fn run(cli: &Cli, args: &IngestArgs) -> Result<Exit> {
@@ -35,7 +36,9 @@ pub(crate) fn summary(done: &Ingest) -> String {
         let _ = writeln!(
             text,
             "{}: {}, {} lines, {rows} rows, {rejected} rejected",
-            source.path, source.format, source.lines
+            escape::visible(&source.path),
+            source.format,
+            source.lines
         );
         for (reason, count) in &source.rejects {
             let _ = writeln!(text, "  rejected {count}: {reason}");
@@ -45,7 +48,7 @@ pub(crate) fn summary(done: &Ingest) -> String {
         }
     }
     for skipped in done.report.iter().flat_map(|r| &r.skipped) {
-        let _ = writeln!(text, "not read: {}: {}", skipped.path.display(), skipped.why);
+        let _ = writeln!(text, "not read: {}: {}", escape::visible(&skipped.path.display().to_string()), skipped.why);
     }
     for warning in &done.manifest.warnings {
         let _ = writeln!(text, "warning: {warning}");

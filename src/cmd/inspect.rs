@@ -4,6 +4,7 @@ use crate::args::{Cli, InspectArgs};
 use crate::error::Result;
 use crate::exit::Exit;
 use crate::stdout;
+use kreplay_reports::escape;
 use kreplay_traces::store::TraceDir;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -81,7 +82,7 @@ fn text(trace: &TraceDir) -> Result<String> {
         let _ = writeln!(t, "  device {}:{} {name}{scheduler}", d.dev >> 20, d.dev & 0xf_ffff);
     }
     for s in &m.sources {
-        let _ = writeln!(t, "  {} ({}): {} lines", s.path, s.format, s.lines);
+        let _ = writeln!(t, "  {} ({}): {} lines", escape::visible(&s.path), s.format, s.lines);
         for (table, rows) in &s.events {
             let _ = writeln!(t, "    {rows:>9} {table}");
         }
@@ -97,7 +98,7 @@ fn text(trace: &TraceDir) -> Result<String> {
         let mut calls: Vec<_> = counts.calls.iter().collect();
         calls.sort_by_key(|(name, n)| (std::cmp::Reverse(**n), *name));
         for (name, n) in calls.into_iter().take(12) {
-            let _ = writeln!(t, "    {n:>9} {name}");
+            let _ = writeln!(t, "    {n:>9} {}", escape::visible(name));
         }
     }
     for warning in &m.warnings {

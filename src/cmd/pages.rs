@@ -10,7 +10,7 @@ use std::path::Path;
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "kreplay", &mut script);
-    stdout::print(&String::from_utf8_lossy(&script))?;
+    stdout::print_raw(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Ok)
 }
 

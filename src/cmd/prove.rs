@@ -130,12 +130,14 @@ fn figures_text(kind: &Kind, report: &FigureReport) -> String {
             let _ = writeln!(t, "  {}: {}", s.case, s.why);
         }
     }
-    let figures: usize = report.runs.iter().map(|r| r.figures.len()).sum();
+    let all = || report.runs.iter().flat_map(|r| &r.figures);
+    let (figures, telling) = (all().count(), all().filter(|f| f.telling).count());
     let median = report.median_error_pct.map_or_else(|| "no figures".to_owned(), |m| format!("{m:.1} %"));
     let verdict = if report.holds() { "holds" } else { "does not hold" };
     let _ = writeln!(
         t,
-        "\n{} runs, {figures} figures, median error {median}: {verdict} (bar: below {} %)",
+        "\n{} runs, {figures} figures, {telling} of them telling (not next to nothing on both sides: the medians are over these); \
+         median error {median}: {verdict} (bar: below {} %)",
         report.runs.len(),
         report.bar_pct
     );

@@ -5,13 +5,13 @@ use crate::error::Result;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::pipeline::{load_all, plan, simulate};
-use crate::{signal, stdout};
+use crate::{signal, stderr, stdout};
 use kreplay_replay::matrix::{CellState, Outcome};
 use std::fmt::Write as _;
 use std::path::Path;
 
 pub(crate) fn run(cli: &Cli, args: &ReplayArgs) -> Result<Exit> {
-    let plan = plan(&args.matrix)?;
+    let plan = plan(&args.matrix, None)?;
     let output = Output::claim(&args.output)?;
     let plan = plan(load_all(&args.traces)?);
     let results = output.path.join("results");
@@ -47,7 +47,7 @@ pub(crate) fn summary(outcome: &Outcome, results: &Path) -> String {
 /// The exit code; says how to go on after an interrupt.
 pub(crate) fn exit(outcome: &Outcome) -> Exit {
     if outcome.count(CellState::Skipped) > 0 && signal::interrupted() {
-        eprintln!("interrupted; finished cells are kept, go on with:\n  {}", command());
+        stderr::say(&format!("interrupted; finished cells are kept, go on with:\n  {}\n", command()));
         return Exit::Interrupted;
     }
     if outcome.count(CellState::Failed) > 0 { Exit::Cells } else { Exit::Ok }

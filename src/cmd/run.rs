@@ -6,7 +6,7 @@ use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::pipeline::{Existing, analyse, ingest, load, plan, simulate, to_file, to_terminal};
-use crate::{signal, stdout};
+use crate::{signal, stderr, stdout};
 use kreplay_replay::matrix::CellState;
 use kreplay_reports::Detail;
 use kreplay_traces::store::TraceDir;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const REPORTS: [&str; 2] = ["report.html", "report.md"];
 
 pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<Exit> {
-    let plan = plan(&args.matrix)?;
+    let plan = plan(&args.matrix, args.reference.as_deref())?;
     let output = Output::claim(&args.output)?;
     let mut exit = Exit::Ok;
     let mut traces = Vec::new();
@@ -28,7 +28,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<Exit> {
             let done = ingest(cli, std::slice::from_ref(input), &args.read, &target, Existing::Reuse)?;
             exit = exit.max(done.exit(args.read.strict));
             if !cli.quiet {
-                eprint!("{}", ingest_cmd::summary(&done));
+                stderr::say(&ingest_cmd::summary(&done));
             }
             if args.read.strict && done.skipped() {
                 return Ok(Exit::Input);
@@ -45,7 +45,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<Exit> {
     let results = output.path.join("results");
     let outcome = simulate(cli, &args.matrix, &plan, &results)?;
     if !cli.quiet {
-        eprint!("{}", replay::summary(&outcome, &results));
+        stderr::say(&replay::summary(&outcome, &results));
     }
     let cells = replay::exit(&outcome);
     if outcome.count(CellState::Done) == 0 {

@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::signal;
 use indicatif::{ProgressBar, ProgressStyle};
 use kreplay_parsers::ingest::{self as parse, IngestError, Options, Plan, Report, Watch};
+use kreplay_reports::escape;
 use kreplay_traces::store::{Manifest, TraceDir, TraceWriter, WriterOptions, hash_file};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -68,7 +69,7 @@ pub(crate) fn ingest(
     let bar = bar(cli, plan.bytes());
     let mut progress = |p: parse::Progress<'_>| {
         bar.set_position(p.bytes);
-        bar.set_message(p.path.display().to_string());
+        bar.set_message(escape::visible(&p.path.display().to_string()));
     };
     let report =
         parse::ingest(plan, &mut writer, &options, &mut Watch { stop: &signal::DRAIN, progress: &mut progress });

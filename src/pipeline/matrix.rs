@@ -4,14 +4,14 @@ use crate::args::{Cli, DEFAULT_VARIANTS, MatrixArgs, ProgressMode};
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::progress::Watcher;
-use crate::signal;
+use crate::{signal, stderr};
 use kreplay_replay::compile::{CompileError, CompileOptions, StoredTrace, compile};
 use kreplay_replay::config::DeviceConfig;
 use kreplay_replay::matrix::{CellState, Ended, Failure, Outcome, Plan, Runner, Simulate, TraceInput, code_version};
 use kreplay_replay::program::Program;
 use kreplay_replay::results::ResultSink;
 use kreplay_replay::sim::{self, Pacing, SimError};
-use kreplay_replay::variant::{Library, Variant, recorded_device};
+use kreplay_replay::variant::{Library, Variant, nearest, recorded_device};
 use kreplay_traces::store::TraceDir;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -39,7 +39,7 @@ pub(crate) fn load(path: &Path) -> Result<Loaded> {
 /// The cells that a command line means. Variants are checked before anything is read, so `traces` comes last.
 ///
 /// Variants whose device the command line leaves open get the one of the recording, if all traces agree on it.
-pub(crate) fn plan(args: &MatrixArgs) -> Result<impl FnOnce(Vec<Loaded>) -> Plan> {
+pub(crate) fn plan(args: &MatrixArgs, reference: Option<&str>) -> Result<impl FnOnce(Vec<Loaded>) -> Plan> {
     let mut library = Library::builtin()?;
     for file in &args.variant_file {
         library.load(file)?;
@@ -47,6 +47,7 @@ pub(crate) fn plan(args: &MatrixArgs) -> Result<impl FnOnce(Vec<Loaded>) -> Plan
     let patterns =
         if args.variants.is_empty() { DEFAULT_VARIANTS.map(str::to_owned).to_vec() } else { args.variants.clone() };
     let mut variants = library.select(&patterns, &args.with, &args.sets)?;
+    check_reference(&variants, reference)?;
     let pacing: Pacing = args.pacing.parse().map_err(|e: String| CliError::new(Exit::Usage, e))?;
     let seeds = (1..=args.seeds).collect();
     Ok(move |loaded: Vec<Loaded>| {
@@ -54,9 +55,33 @@ pub(crate) fn plan(args: &MatrixArgs) -> Result<impl FnOnce(Vec<Loaded>) -> Plan
         if let Some(device) = loaded.first().and_then(|l| l.device.as_ref()).filter(|_| same) {
             variants.iter_mut().filter(|v| !v.has_chosen_device()).for_each(|v| v.adopt_device(device));
         }
-        let traces = loaded.into_iter().map(|l| l.input).collect();
+        let mut traces: Vec<TraceInput> = Vec::new();
+        for input in loaded.into_iter().map(|l| l.input) {
+            // A trace given twice would be replayed twice into the same cells.
+            match traces.iter().find(|t| t.program.trace_id == input.program.trace_id) {
+                Some(twin) => {
+                    stderr::say(&format!("note: {} is the same trace as {}, used once\n", at(&input), at(twin)))
+                }
+                None => traces.push(input),
+            }
+        }
         Plan { traces, variants, seeds, pacing: pacing.to_string(), code_version: code_version() }
     })
+}
+
+fn at(trace: &TraceInput) -> String {
+    trace.path.as_ref().map_or_else(|| trace.program.trace_id.clone(), |p| p.display().to_string())
+}
+
+/// Says before any work if the variant to compare with is not among those of the run.
+fn check_reference(variants: &[Variant], reference: Option<&str>) -> Result<()> {
+    let Some(name) = reference.filter(|name| variants.iter().all(|v| v.name != *name)) else { return Ok(()) };
+    let names = || variants.iter().map(|v| v.name.as_str());
+    let help = nearest(name, names()).map_or_else(
+        || format!("the variants of this run are {}", names().collect::<Vec<_>>().join(", ")),
+        |near| format!("did you mean `{near}`?"),
+    );
+    Err(CliError::new(Exit::Usage, format!("--reference: no variant `{name}` in this run")).help(help))
 }
 
 /// The engine.

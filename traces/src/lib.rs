@@ -6,7 +6,9 @@
 
 pub mod error;
 pub mod event;
+pub mod hashing;
 pub mod input;
+pub mod owned;
 pub mod publish;
 pub mod schema;
 pub mod store;

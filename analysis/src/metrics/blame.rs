@@ -84,7 +84,7 @@ impl Metric for Blame {
         Some(Section {
             id: "blame".to_string(),
             title: "Where the time went".to_string(),
-            lead: "Every moment of every foreground task is put down to the one thing it waited for. Compare the same colour between the bars: the part that shrinks is what the better variant does better.".to_string(),
+            lead: "Every moment of every foreground task is put down to the one thing it waited for. Compare the same cause between the variants: the part that shrinks is what the better variant does better.".to_string(),
             blocks: vec![Block::Bars(bars), Block::Table(table)],
             definitions,
         })

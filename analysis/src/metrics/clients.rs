@@ -133,7 +133,7 @@ impl Metric for Clients {
             definitions: vec![
                 Definition::new("client", "the tasks that carry one client's name; without such names each task that moved at least 1 % of what the busiest one moved"),
                 Definition::new("last/first", "latest finish divided by earliest finish; 1 is even"),
-                Definition::new("Jain index", "(sum of rates)² / (n × sum of squared rates), where a client's rate is the bytes it moved per second from its start to its finish; 1 is even, 1/n is one client taking all (Jain, Chiu, Hawe, 1984)"),
+                Definition::new("Jain index", "(sum of rates)² / (n × sum of squared rates), where a client's rate is the bytes it moved per second from its start to its finish (where no client moved any: one over that time); 1 is even, 1/n is one client taking all (Jain, Chiu, Hawe, 1984)"),
             ],
         })
     }

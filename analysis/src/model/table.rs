@@ -1,5 +1,6 @@
 //! Tables: columns with a unit, rows of cells.
 
+use crate::compare::TIE_PCT;
 use serde::{Deserialize, Serialize};
 
 /// The unit of a column or an axis. Values are in exactly this unit; renderers never scale them.
@@ -179,8 +180,9 @@ impl Table {
         self.rows.push(Row { cells });
     }
 
-    /// Marks the best cells of each column that has a good end, among rows for which `eligible` is true. A column in
-    /// which all values print alike gets no mark: there is nothing to choose.
+    /// Marks the best cells of each column that has a good end, among rows for which `eligible` is true: the best value
+    /// and those that are not distinguishable from it by one seed's rule. A column in which that holds for all values gets
+    /// no mark: there is nothing to choose.
     pub fn mark_best(&mut self, eligible: impl Fn(usize) -> bool) {
         for (c, column) in self.columns.iter().enumerate() {
             let sign = match column.better {
@@ -188,7 +190,6 @@ impl Table {
                 Better::Higher => -1.0,
                 Better::Neither => continue,
             };
-            let printed = |v: f64| format!("{:.*}", column.digits, v);
             let values: Vec<(usize, f64)> = (0..self.rows.len())
                 .filter(|r| eligible(*r))
                 .filter_map(|r| Some((r, self.rows[r].cells[c].as_number()?)))
@@ -196,11 +197,15 @@ impl Table {
             let Some(best) = values.iter().map(|(_, v)| *v).min_by(|a, b| (a * sign).total_cmp(&(b * sign))) else {
                 continue;
             };
-            if values.iter().all(|(_, v)| printed(*v) == printed(best)) {
+            let ties = |v: f64| {
+                let printed = |v: f64| format!("{:.*}", column.digits, v);
+                (v - best).abs() < v.abs().max(best.abs()) * TIE_PCT / 100.0 || printed(v) == printed(best)
+            };
+            if values.iter().all(|(_, v)| ties(*v)) {
                 continue;
             }
             for (r, v) in values {
-                self.rows[r].cells[c].best = printed(v) == printed(best);
+                self.rows[r].cells[c].best = ties(v);
             }
         }
     }

@@ -82,8 +82,8 @@ pub enum CompileError {
     /// Something is beyond what 32-bit ids can number.
     #[error("too many {what}: more than 4294967295; replay a part of the trace, or fewer files (roots)")]
     TooLarge {
-        /// What.
-        what: &'static str,
+        /// What, with the file that needs most and the line that made it so, where that is known.
+        what: String,
     },
     /// A generated trace's pseudo-call makes no sense.
     #[error("line {line}: {call}: {problem}")]

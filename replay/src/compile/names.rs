@@ -29,6 +29,8 @@ pub(super) struct FileState {
     pub(super) max_size: u64,
     /// End of the furthest byte that an operation reaches.
     pub(super) reach: u64,
+    /// Input line of that operation.
+    pub(super) reach_line: i64,
     /// First file of its name, so that the side table speaks of it.
     pub(super) first_generation: bool,
     /// A descriptor that the trace does not explain; not a file unless it is seen to seek.
@@ -38,9 +40,11 @@ pub(super) struct FileState {
 }
 
 impl FileState {
-    /// An operation reaches up to `end`.
-    pub(super) fn reaches(&mut self, end: u64) {
-        self.reach = self.reach.max(end);
+    /// The operation of input line `line` reaches up to `end`.
+    pub(super) fn reaches(&mut self, end: u64, line: i64) {
+        if end > self.reach {
+            (self.reach, self.reach_line) = (end, line);
+        }
     }
 
     /// Set the size.
@@ -133,6 +137,7 @@ impl Names {
             size: 0,
             max_size: 0,
             reach: 0,
+            reach_line: 0,
             first_generation,
             guessed: false,
             links: 1,

@@ -4,6 +4,7 @@
 //! [`TraceTables`] is the in-memory source (tests, generators), [`StoredTrace`](super::StoredTrace) the one on disk.
 
 use kreplay_traces::event::{FaultRow, FileRow, ProcessRow, SyscallRow};
+pub use kreplay_traces::owned::OwnedSyscall;
 use kreplay_traces::units::{Nanos, Sectors};
 
 use super::CompileError;
@@ -128,78 +129,6 @@ impl From<&FileRow<'_>> for OwnedFile {
     }
 }
 
-/// [`SyscallRow`] that owns its strings.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[allow(missing_docs, reason = "the fields are those of SyscallRow")]
-pub struct OwnedSyscall {
-    pub time_ns: i64,
-    pub tid: i64,
-    pub call: String,
-    pub ret: Option<i64>,
-    pub errno: Option<String>,
-    pub dur_ns: Option<i64>,
-    pub fd: Option<i64>,
-    pub fd2: Option<i64>,
-    pub path: Option<String>,
-    pub path2: Option<String>,
-    pub offset_bytes: Option<i64>,
-    pub len_bytes: Option<i64>,
-    pub addr: Option<i64>,
-    pub flags: Option<String>,
-    pub args: Option<String>,
-    pub unfinished: bool,
-    pub line: i64,
-}
-
-impl OwnedSyscall {
-    /// The borrowed view.
-    pub fn as_row(&self) -> SyscallRow<'_> {
-        SyscallRow {
-            time_ns: self.time_ns,
-            tid: self.tid,
-            call: &self.call,
-            ret: self.ret,
-            errno: self.errno.as_deref(),
-            dur_ns: self.dur_ns,
-            fd: self.fd,
-            fd2: self.fd2,
-            path: self.path.as_deref(),
-            path2: self.path2.as_deref(),
-            offset_bytes: self.offset_bytes,
-            len_bytes: self.len_bytes,
-            addr: self.addr,
-            flags: self.flags.as_deref(),
-            args: self.args.as_deref(),
-            unfinished: self.unfinished,
-            line: self.line,
-        }
-    }
-}
-
-impl From<&SyscallRow<'_>> for OwnedSyscall {
-    fn from(r: &SyscallRow<'_>) -> Self {
-        Self {
-            time_ns: r.time_ns,
-            tid: r.tid,
-            call: r.call.to_owned(),
-            ret: r.ret,
-            errno: r.errno.map(str::to_owned),
-            dur_ns: r.dur_ns,
-            fd: r.fd,
-            fd2: r.fd2,
-            path: r.path.map(str::to_owned),
-            path2: r.path2.map(str::to_owned),
-            offset_bytes: r.offset_bytes,
-            len_bytes: r.len_bytes,
-            addr: r.addr,
-            flags: r.flags.map(str::to_owned),
-            args: r.args.map(str::to_owned),
-            unfinished: r.unfinished,
-            line: r.line,
-        }
-    }
-}
-
 /// A whole trace in memory, its events in any order.
 #[derive(Clone, Debug, Default)]
 pub struct TraceTables {
@@ -224,7 +153,7 @@ impl TraceSource for TraceTables {
             while let Some(f) = faults.next_if(|f| (f.time_ns, f.line) <= (call.time_ns, call.line)) {
                 visit(EventRow::Fault(*f))?;
             }
-            visit(EventRow::Syscall(call.as_row()))?;
+            visit(EventRow::Syscall(call.row()))?;
         }
         faults.try_for_each(|f| visit(EventRow::Fault(*f)))
     }

@@ -35,12 +35,6 @@ impl Lru {
         self.tail
     }
 
-    /// Newest page, [`NIL`] if empty.
-    #[inline]
-    pub fn head(&self) -> u32 {
-        self.head
-    }
-
     /// Insert at the head.
     #[inline]
     pub fn push_head(&mut self, pages: &mut [Page], id: u32) {

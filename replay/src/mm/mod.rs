@@ -19,7 +19,7 @@ use crate::results::Counters;
 use buffer::{BufList, BufferLists};
 use lru::Lru;
 use namecache::NameCache;
-use page::{List, NIL, Page, flag, noop};
+use page::{List, Page, flag, noop};
 use swapspace::SwapSpace;
 use unmap::AddressSpaces;
 use zone::{NORMAL, Zones};
@@ -214,7 +214,7 @@ impl Mm {
     }
 
     /// Give the frame of zone `zone` to a cache page: it is present, locked, not up to date, on the inactive list.
-    pub fn add_to_page_cache(&mut self, id: u32, zone: usize) {
+    fn add_to_page_cache(&mut self, id: u32, zone: usize) {
         debug_assert!(!self.page(id).any(flag::PRESENT | flag::ANON));
         let p = self.page_mut(id);
         p.zone = zone as u8;
@@ -226,6 +226,17 @@ impl Mm {
         self.meta_pages += u64::from(meta);
         self.counters.max_cache_kib = self.counters.max_cache_kib.max(self.cache_pages * 4);
         self.lru_add(id);
+    }
+
+    /// A frame came back from the allocator for a cache page: use it, or give it back if somebody else was faster
+    /// (`add_to_page_cache_unique`). True if the page is the caller's to fill.
+    pub fn adopt_frame(&mut self, id: u32, zone: usize) -> bool {
+        if self.page(id).any(flag::PRESENT) {
+            self.zones.give(zone);
+            return false;
+        }
+        self.add_to_page_cache(id, zone);
+        true
     }
 
     /// Remove a clean, unmapped cache page; returns the zone of the frame, which the caller gives back or keeps.
@@ -528,10 +539,5 @@ impl Mm {
         let present = self.pages.iter().filter(|p| p.any(flag::PRESENT)).count() as u64;
         let all: u64 = self.zones.zone.iter().map(|z| z.size).sum();
         all - present - self.zones.free() - self.slab_frames() - self.kernel_frames
-    }
-
-    /// The first waiter of a page is `NIL`-free encoded; see [`Page::waiters`].
-    pub fn has_waiters(&self, id: u32) -> bool {
-        id != NIL && self.page(id).waiters != 0
     }
 }

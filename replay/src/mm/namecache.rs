@@ -20,7 +20,7 @@ struct Entry {
     inode: bool,
     /// Opens that hold the name.
     holds: u32,
-    /// Cached pages of the file.
+    /// The inode differs from its block on disk.
     dirty: bool,
 }
 

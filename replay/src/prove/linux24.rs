@@ -69,14 +69,18 @@ struct Summary {
 /// Why a run could not be compared.
 pub type Why = String;
 
-/// Compare every run folder below `dir`, in the order of their names, on all processors.
+/// Compare every run folder below `dir` (or `dir` alone, if it is one), in the order of their names, on all processors.
 ///
 /// # Errors
 /// If `dir` can't be listed or has no run folder.
 pub fn run(dir: &Path, stop: &AtomicBool) -> Result<FigureReport, String> {
     let list = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let mut folders: Vec<PathBuf> =
-        list.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.join("run.json").is_file()).collect();
+    let is_run = |p: &PathBuf| p.join("run.json").is_file();
+    let mut folders: Vec<PathBuf> = list.filter_map(|e| Some(e.ok()?.path())).filter(is_run).collect();
+    if folders.is_empty() && is_run(&dir.to_owned()) {
+        // A run itself, not a folder of runs.
+        folders.push(dir.to_owned());
+    }
     folders.sort();
     if folders.is_empty() {
         return Err(format!("{}: no folder with a run.json", dir.display()));
@@ -85,7 +89,8 @@ pub fn run(dir: &Path, stop: &AtomicBool) -> Result<FigureReport, String> {
     let results: Vec<(String, Result<RunFigures, Why>)> = folders
         .par_iter()
         .map(|f| {
-            let name = f.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let whole = std::path::absolute(f).unwrap_or_else(|_| f.clone());
+            let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let result = compare(f, &name, stop);
             (name, result)
         })

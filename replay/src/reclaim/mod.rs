@@ -9,6 +9,7 @@ mod twolist;
 use crate::config::{ReclaimConfig, ReclaimPolicy};
 use crate::mm::Mm;
 use crate::mm::zone::AllocFlags;
+use crate::writeback::DirtyLimits;
 
 /// What a policy needs before it can go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,15 +111,4 @@ pub fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLi
     match cfg.policy {
         ReclaimPolicy::TwoList => twolist::step(cfg, mm, cur, limits),
     }
-}
-
-/// What reclaim has to know of write-back: the level at which it wakes bdflush.
-#[derive(Clone, Copy, Debug)]
-pub struct DirtyLimits {
-    /// Dirty pages above this are too many (soft limit).
-    pub soft: u64,
-    /// Writers wait above this (hard limit).
-    pub hard: u64,
-    /// Locked buffers count.
-    pub count_locked: bool,
 }

@@ -6,12 +6,13 @@
 //! pages need two trips round the list before reclaim itself writes them.
 //! Left out: rescheduling inside the scan, slab reaping (slab here has no empty pages to reap), highmem.
 
-use super::{Cursor, DirtyLimits, Need, Phase};
+use super::{Cursor, Need, Phase};
 use crate::config::{MaxMapped, ReclaimConfig};
 use crate::mm::Mm;
 use crate::mm::page::{NIL, flag};
 use crate::mm::zone::Zones;
 use crate::writeback;
+use crate::writeback::DirtyLimits;
 
 /// What `try_to_free_buffers` came to.
 enum Buffers {

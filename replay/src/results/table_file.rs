@@ -2,11 +2,12 @@
 
 use super::error::{Result, ResultError};
 use super::tables::Columns;
+use kreplay_traces::hashing::{HashingWriter, WriteFault};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 /// Rows collected before they are encoded.
@@ -27,7 +28,8 @@ pub struct TableInfo {
 pub(super) struct TableFile<C: Columns> {
     path: PathBuf,
     columns: C,
-    writer: ArrowWriter<Hashing>,
+    writer: ArrowWriter<HashingWriter<BufWriter<File>>>,
+    fault: WriteFault,
     rows: u64,
 }
 
@@ -35,9 +37,11 @@ impl<C: Columns> TableFile<C> {
     pub(super) fn create(dir: &Path) -> Result<Self> {
         let path = dir.join(format!("{}.parquet", C::NAME));
         let file = File::create_new(&path).map_err(|e| ResultError::io("create", &path, e))?;
-        let sink = Hashing { file: BufWriter::with_capacity(256 * 1024, file), hash: blake3::Hasher::new() };
-        let writer = ArrowWriter::try_new(sink, C::schema(), Some(properties())).map_err(|e| encode(&path, e))?;
-        Ok(Self { path, columns: C::default(), writer, rows: 0 })
+        let sink = HashingWriter::new(BufWriter::with_capacity(256 * 1024, file));
+        let fault = sink.fault();
+        let writer =
+            ArrowWriter::try_new(sink, C::schema(), Some(properties())).map_err(|e| encode(&path, &fault, e))?;
+        Ok(Self { path, columns: C::default(), writer, fault, rows: 0 })
     }
 
     /// The columns to push a row into; call [`TableFile::pushed`] after it.
@@ -54,17 +58,18 @@ impl<C: Columns> TableFile<C> {
         self.rows += self.columns.rows() as u64;
         let batch =
             self.columns.batch().map_err(|e| ResultError::Encode { path: self.path.clone(), why: e.to_string() })?;
-        self.writer.write(&batch).map_err(|e| encode(&self.path, e))
+        self.writer.write(&batch).map_err(|e| encode(&self.path, &self.fault, e))
     }
 
     /// Writes the rest and syncs the file.
     pub(super) fn finish(mut self) -> Result<TableInfo> {
         self.encode()?;
         let path = self.path;
-        let sink = self.writer.into_inner().map_err(|e| encode(&path, e))?;
-        let file = sink.file.into_inner().map_err(|e| ResultError::io("write", &path, e.into_error()))?;
+        let sink = self.writer.into_inner().map_err(|e| encode(&path, &self.fault, e))?;
+        let (file, _, blake3) = sink.finish();
+        let file = file.into_inner().map_err(|e| ResultError::io("write", &path, e.into_error()))?;
         file.sync_all().map_err(|e| ResultError::io("write", &path, e))?;
-        Ok(TableInfo { rows: self.rows, blake3: sink.hash.finalize().to_hex().to_string() })
+        Ok(TableInfo { rows: self.rows, blake3 })
     }
 }
 
@@ -78,30 +83,9 @@ fn properties() -> WriterProperties {
         .build()
 }
 
-fn encode(path: &Path, e: parquet::errors::ParquetError) -> ResultError {
-    match e {
-        parquet::errors::ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-            Ok(io) => ResultError::io("write", path, *io),
-            Err(other) => ResultError::Encode { path: path.to_owned(), why: other.to_string() },
-        },
-        other => ResultError::Encode { path: path.to_owned(), why: other.to_string() },
-    }
-}
-
-/// A file whose bytes are hashed as they go by.
-struct Hashing {
-    file: BufWriter<File>,
-    hash: blake3::Hasher,
-}
-
-impl Write for Hashing {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n = self.file.write(bytes)?;
-        self.hash.update(&bytes[..n]);
-        Ok(n)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+fn encode(path: &Path, fault: &WriteFault, e: parquet::errors::ParquetError) -> ResultError {
+    match fault.behind(e) {
+        Ok(io) => ResultError::io("write", path, io),
+        Err(other) => ResultError::Encode { path: path.to_owned(), why: other.to_string() },
     }
 }

@@ -71,11 +71,11 @@ impl Sim<'_> {
     pub(super) fn step_bdflush(&mut self, t: u32, at: Bdflush) -> Flow {
         match at {
             Bdflush::Write => {
-                self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Wrote { full: false } });
-                let full = self.write_batch(t);
-                if full {
-                    // The frame below the batch remembers that there may be more.
-                    self.remember_full(t);
+                let (batch, full) = self.take_batch(t);
+                let task = &mut self.tasks[t as usize];
+                task.set_top(Frame::Bdflush { at: Bdflush::Wrote { full } });
+                if let Some(batch) = batch {
+                    task.push(batch);
                 }
             }
             Bdflush::Wrote { full } => {
@@ -94,14 +94,6 @@ impl Sim<'_> {
             }
         }
         Flow::Continue
-    }
-
-    fn remember_full(&mut self, t: u32) {
-        let task = &mut self.tasks[t as usize];
-        let batch = task.top();
-        task.pop(0);
-        task.set_top(Frame::Bdflush { at: Bdflush::Wrote { full: true } });
-        task.push(batch);
     }
 
     pub(super) fn step_kupdate(&mut self, t: u32, at: Kupdate) -> Flow {
@@ -134,17 +126,15 @@ impl Sim<'_> {
                 let oldest = self.mm.bufs.first(BufList::Dirty);
                 if oldest == NIL || self.mm.bufs.flush_at(oldest) > self.tick() {
                     set(self, Kupdate::Begin);
-                } else if !self.write_batch(t) {
+                    return Flow::Continue;
+                }
+                let (batch, full) = self.take_batch(t);
+                if !full {
                     // Fewer than a batch: that was all.
-                    let task = &mut self.tasks[t as usize];
-                    let batch = task.top();
-                    if matches!(batch, Frame::WriteSome { .. }) {
-                        task.pop(0);
-                        task.set_top(Frame::Kupdate { at: Kupdate::Begin });
-                        task.push(batch);
-                    } else {
-                        task.set_top(Frame::Kupdate { at: Kupdate::Begin });
-                    }
+                    set(self, Kupdate::Begin);
+                }
+                if let Some(batch) = batch {
+                    self.tasks[t as usize].push(batch);
                 }
             }
         }

@@ -79,11 +79,6 @@ impl EventQueue {
     pub fn pop(&mut self) -> Option<(Nanos, Event)> {
         self.heap.pop().map(|Reverse(k)| (Nanos((k >> 64) as u64), Event::unpack(k as u32 & 0xff_ffff)))
     }
-
-    /// Events inserted so far.
-    pub fn inserted(&self) -> u64 {
-        self.seq
-    }
 }
 
 #[cfg(test)]

@@ -221,10 +221,7 @@ impl Sim<'_> {
                     return Flow::Continue;
                 }
                 self.tasks[t as usize].set_top(Frame::ReadAround { first: first + 1, end, at: Bring::Next });
-                if self.mm.page(first).any(flag::PRESENT) {
-                    self.mm.zones.give(zone as usize);
-                } else {
-                    self.mm.add_to_page_cache(first, zone as usize);
+                if self.mm.adopt_frame(first, zone as usize) {
                     self.mm.set(first, flag::READAHEAD);
                     self.tasks[t as usize].push(Frame::ReadPage {
                         page: first,

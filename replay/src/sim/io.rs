@@ -193,13 +193,11 @@ impl Sim<'_> {
                     self.charge(self.config.machine.syscall_ns);
                     return Flow::Yield;
                 }
-                if self.mm.page(page).any(flag::PRESENT) {
-                    self.mm.zones.give(zone as usize);
-                    self.tasks[t as usize].set_top(Frame::Bread { page, at: Bread::Look });
-                } else {
-                    self.mm.add_to_page_cache(page, zone as usize);
+                if self.mm.adopt_frame(page, zone as usize) {
                     self.mm.unlock(page);
                     self.submit_bread(t, page);
+                } else {
+                    self.tasks[t as usize].set_top(Frame::Bread { page, at: Bread::Look });
                 }
             }
             Bread::Queued => self.tasks[t as usize].set_top(Frame::Bread { page, at: Bread::Look }),

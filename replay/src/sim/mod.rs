@@ -30,9 +30,8 @@ use crate::block::{Bio, BlockLayer, RqId, Submit};
 use crate::config::Config;
 use crate::mm::Mm;
 use crate::program::{FileKind, LinkKind, Program, Start};
-use crate::reclaim::DirtyLimits;
 use crate::results::{ClientRow, EventKind, EventRow, ResultSink};
-use crate::writeback;
+use crate::writeback::{self, DirtyLimits};
 use event::{Event, EventQueue};
 use frame::{Bdflush, Frame, Kswapd, Kupdate};
 use kreplay_traces::units::{Bytes, Nanos, Sectors};
@@ -253,19 +252,7 @@ impl<'p> Sim<'p> {
     /// # Errors
     /// See [`run`].
     pub fn new(program: &'p Program, config: &Config, seed: u64, pacing: Pacing) -> Result<Self, SimError> {
-        let bad = |why: &str| Err(SimError::Config(why.to_owned()));
-        if config.machine.block_bytes != 4096 {
-            return bad("machine.block-bytes: only 4096 is modelled so far");
-        }
-        if config.machine.ram < 4 * 1024 || config.machine.reserved * 2 > config.machine.ram {
-            return bad("machine.ram: at least 4 MiB, and at least twice machine.reserved");
-        }
-        if config.machine.hz == 0 || config.machine.hz > 1000 || config.machine.cpus == 0 || config.machine.cpus > 64 {
-            return bad("machine.hz must be 1 to 1000 and machine.cpus 1 to 64");
-        }
-        if config.reclaim.def_priority == 0 || config.reclaim.cluster == 0 || config.writeback.batch == 0 {
-            return bad("reclaim.def-priority, reclaim.cluster and writeback.batch must be above 0");
-        }
+        crate::config::check::ranges(config).map_err(|(key, what)| SimError::Config(format!("{key}: {what}")))?;
         if program.tasks.is_empty() {
             return Err(SimError::Program("it has no tasks".into()));
         }

@@ -55,7 +55,7 @@ impl Sim<'_> {
         let task = &self.tasks[t as usize];
         let age = self.now.saturating_sub(task.total.start.unwrap_or(self.now));
         let run_units = (age.0 / self.tick_ns()) >> 17;
-        pages / int_sqrt(int_sqrt(run_units)).max(1)
+        pages / run_units.isqrt().isqrt().max(1)
     }
 
     /// Mark a task killed: it ends when it leaves its operation.
@@ -70,8 +70,4 @@ impl Sim<'_> {
             self.wake(t);
         }
     }
-}
-
-fn int_sqrt(x: u64) -> u64 {
-    x.isqrt()
 }

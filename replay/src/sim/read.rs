@@ -91,11 +91,18 @@ impl Sim<'_> {
         if op.reada_ok && o.ramax > 0 && o.raend >= 1 && index <= o.raend {
             n = n.min(o.raend.saturating_sub(o.ralen).saturating_sub(index));
         }
-        let from = (u64::from(op.first) + index) as usize;
+        self.take_hits(t, n, noop::READ);
+    }
+
+    /// Pass over as many of the next `n` pages as have `bit` set: their reference changes nothing but the time.
+    #[inline(always)]
+    pub(super) fn take_hits(&mut self, t: u32, n: u64, bit: u8) {
+        let op = &mut self.tasks[t as usize].op;
+        let from = (u64::from(op.first) + op.pos / PAGE_BYTES) as usize;
         let hot = &self.mm.hot[from..from + n as usize];
-        let hits = hot.iter().position(|h| h & noop::READ == 0).unwrap_or(hot.len()) as u64;
+        let hits = hot.iter().position(|h| h & bit == 0).unwrap_or(hot.len()) as u64;
         self.mm.counters.page_hits += hits;
-        self.tasks[t as usize].op.pos += hits * PAGE_BYTES;
+        op.pos += hits * PAGE_BYTES;
         self.charge(hits * self.config.machine.copy_page_ns);
     }
 
@@ -189,13 +196,11 @@ impl Sim<'_> {
             op.at = At::Loop;
             return Flow::Continue;
         }
-        if self.mm.page(id).any(flag::PRESENT) {
+        if !self.mm.adopt_frame(id, zone as usize) {
             op.at = At::Loop;
-            self.mm.zones.give(zone as usize);
             return Flow::Continue;
         }
         op.at = At::Queued;
-        self.mm.add_to_page_cache(id, zone as usize);
         self.pin(t, id);
         self.tasks[t as usize].push(Frame::ReadPage { page: id, kind: BioKind::Data, mapped: false });
         Flow::Continue
@@ -278,10 +283,7 @@ impl Sim<'_> {
                 }
                 let id = op.first + base + u32::from(done);
                 self.tasks[t as usize].set_top(Frame::Readahead { base, done, max, at: Bring::Next });
-                if self.mm.page(id).any(flag::PRESENT) {
-                    self.mm.zones.give(zone as usize);
-                } else {
-                    self.mm.add_to_page_cache(id, zone as usize);
+                if self.mm.adopt_frame(id, zone as usize) {
                     self.mm.set(id, flag::READAHEAD);
                     self.mm.counters.readahead_pages += 1;
                     self.tasks[t as usize].push(Frame::ReadPage { page: id, kind: BioKind::Readahead, mapped: false });

@@ -235,10 +235,6 @@ impl Task {
     pub fn chain(&self) -> &[Frame] {
         &self.frames[..self.depth as usize]
     }
-    /// Unwind to the base (a killed task).
-    pub fn unwind(&mut self) {
-        self.depth = 1;
-    }
 
     /// Account for time up to `to`.
     #[inline]

@@ -77,16 +77,9 @@ impl Sim<'_> {
     #[inline(never)]
     fn run_write_hits(&mut self, t: u32) {
         let op = self.tasks[t as usize].op;
-        if !op.pos.is_multiple_of(PAGE_BYTES) {
-            return;
+        if op.pos.is_multiple_of(PAGE_BYTES) {
+            self.take_hits(t, op.end / PAGE_BYTES - op.pos / PAGE_BYTES, noop::WRITE);
         }
-        let index = op.pos / PAGE_BYTES;
-        let from = (u64::from(op.first) + index) as usize;
-        let hot = &self.mm.hot[from..from + (op.end / PAGE_BYTES - index) as usize];
-        let hits = hot.iter().position(|h| h & noop::WRITE == 0).unwrap_or(hot.len()) as u64;
-        self.mm.counters.page_hits += hits;
-        self.tasks[t as usize].op.pos += hits * PAGE_BYTES;
-        self.charge(hits * self.config.machine.copy_page_ns);
     }
 
     fn write_loop(&mut self, t: u32) -> Option<Flow> {
@@ -136,11 +129,9 @@ impl Sim<'_> {
             op.end = op.pos;
             return Flow::Continue;
         }
-        if self.mm.page(id).any(flag::PRESENT) {
-            self.mm.zones.give(zone as usize);
+        if !self.mm.adopt_frame(id, zone as usize) {
             return Flow::Continue;
         }
-        self.mm.add_to_page_cache(id, zone as usize);
         self.find_block(t, id)
     }
 
@@ -276,13 +267,22 @@ impl Sim<'_> {
         Flow::Continue
     }
 
-    /// `write_some_buffers`: true if the batch was full, so that there may be more.
+    /// `write_some_buffers`: push the writing of a batch, if there is anything to write. True if the batch was full, so
+    /// that there may be more.
     pub(super) fn write_batch(&mut self, t: u32) -> bool {
-        let task = &mut self.tasks[t as usize];
-        let n = writeback::take_some(&self.config.writeback, &mut self.mm, &mut task.batch);
-        if n > 0 {
-            task.push(Frame::WriteSome { next: 0, len: n as u8 });
+        let (batch, full) = self.take_batch(t);
+        if let Some(batch) = batch {
+            self.tasks[t as usize].push(batch);
         }
-        n == self.config.writeback.batch as usize
+        full
+    }
+
+    /// Begin to write a batch: the frame that submits it (none if nothing is dirty), and whether it was full. For callers
+    /// whose own frame depends on the answer and has to be set before the batch goes on top of it.
+    pub(super) fn take_batch(&mut self, t: u32) -> (Option<Frame>, bool) {
+        let batch = &mut self.tasks[t as usize].batch;
+        let n = writeback::take_some(&self.config.writeback, &mut self.mm, batch);
+        let frame = (n > 0).then_some(Frame::WriteSome { next: 0, len: n as u8 });
+        (frame, n == self.config.writeback.batch as usize)
     }
 }

@@ -13,7 +13,6 @@
 //! # Ok::<(), kreplay_replay::variant::VariantError>(())
 //! ```
 
-mod check;
 mod error;
 mod file;
 mod library;

@@ -3,8 +3,8 @@
 use super::error::{Place, VariantError};
 use super::file::{Evidence, Reason, VariantFile};
 use super::library::Library;
-use super::{check, schema};
-use crate::config::Config;
+use super::schema;
+use crate::config::{Config, check};
 use indexmap::IndexMap;
 use toml::{Table, Value};
 

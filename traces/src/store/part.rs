@@ -1,6 +1,5 @@
 //! One Parquet file being written: hashed on the way, published by rename.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use arrow::array::RecordBatch;
@@ -8,27 +7,9 @@ use parquet::arrow::ArrowWriter;
 
 use super::manifest::PartInfo;
 use crate::error::{Doing, Error, Result};
+use crate::hashing::{HashingWriter, WriteFault};
 use crate::publish::AtomicFile;
 use crate::schema::Table;
-
-/// Hashes and counts what passes through, and keeps the operating system's error (Parquet turns it into text).
-struct HashingFile {
-    file: AtomicFile,
-    hasher: blake3::Hasher,
-    bytes: u64,
-}
-
-impl Write for HashingFile {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        let n = self.file.write(buf)?;
-        self.hasher.update(&buf[..n]);
-        self.bytes += n as u64;
-        Ok(n)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
 
 /// A part of table `T`.
 pub(super) struct PartWriter {
@@ -37,7 +18,8 @@ pub(super) struct PartWriter {
     source: usize,
     rows: u64,
     span_ns: Option<(i64, i64)>,
-    writer: ArrowWriter<HashingFile>,
+    writer: ArrowWriter<HashingWriter<AtomicFile>>,
+    fault: WriteFault,
 }
 
 impl PartWriter {
@@ -46,10 +28,11 @@ impl PartWriter {
         let name = format!("{}/part-{number:05}.parquet", T::NAME);
         let path = dir.join(&name);
         crate::publish::create_dirs(crate::publish::parent_of(&path))?;
-        let file = HashingFile { file: AtomicFile::create(path)?, hasher: blake3::Hasher::new(), bytes: 0 };
+        let file = HashingWriter::new(AtomicFile::create(path)?);
+        let fault = file.fault();
         let writer =
             ArrowWriter::try_new(file, T::schema(), Some(T::writer_properties())).map_err(|e| encode(T::NAME, &e))?;
-        Ok(Self { table: T::NAME, name, source, rows: 0, span_ns: None, writer })
+        Ok(Self { table: T::NAME, name, source, rows: 0, span_ns: None, writer, fault })
     }
 
     /// Rows so far.
@@ -59,8 +42,8 @@ impl PartWriter {
 
     /// Append a batch whose first and last times are given.
     pub(super) fn write(&mut self, batch: &RecordBatch, span_ns: Option<(i64, i64)>) -> Result<()> {
-        let path = self.writer.inner().file.target().to_path_buf();
-        self.writer.write(batch).map_err(|e| parquet_error(&path, self.table, e))?;
+        let path = self.writer.inner().get_ref().target().to_path_buf();
+        self.writer.write(batch).map_err(|e| parquet_error(&path, self.table, &self.fault, e))?;
         self.rows += batch.num_rows() as u64;
         self.span_ns = join(self.span_ns, span_ns);
         Ok(())
@@ -68,9 +51,9 @@ impl PartWriter {
 
     /// Finish the file and publish it.
     pub(super) fn finish(self) -> Result<PartInfo> {
-        let path = self.writer.inner().file.target().to_path_buf();
-        let done = self.writer.into_inner().map_err(|e| parquet_error(&path, self.table, e))?;
-        let HashingFile { file, hasher, bytes } = done;
+        let path = self.writer.inner().get_ref().target().to_path_buf();
+        let done = self.writer.into_inner().map_err(|e| parquet_error(&path, self.table, &self.fault, e))?;
+        let (file, bytes, blake3) = done.finish();
         file.commit()?;
         Ok(PartInfo {
             table: self.table.to_owned(),
@@ -78,7 +61,7 @@ impl PartWriter {
             source: self.source,
             rows: self.rows,
             bytes,
-            blake3: hasher.finalize().to_hex().to_string(),
+            blake3,
             span_ns: self.span_ns,
         })
     }
@@ -97,14 +80,9 @@ fn encode(table: &'static str, e: &dyn std::error::Error) -> Error {
 }
 
 /// Bring the I/O error inside a Parquet error back to the surface: a full disk must read as a full disk.
-fn parquet_error(path: &Path, table: &'static str, e: parquet::errors::ParquetError) -> Error {
-    use parquet::errors::ParquetError;
-    let source = match e {
-        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-            Ok(io) => return Error::io(path, Doing::Writing, *io),
-            Err(other) => ParquetError::External(other),
-        },
-        other => other,
-    };
-    encode(table, &source)
+fn parquet_error(path: &Path, table: &'static str, fault: &WriteFault, e: parquet::errors::ParquetError) -> Error {
+    match fault.behind(e) {
+        Ok(io) => Error::io(path, Doing::Writing, io),
+        Err(other) => encode(table, &other),
+    }
 }

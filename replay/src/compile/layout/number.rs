@@ -14,7 +14,13 @@ pub(super) fn number(
     area_tasks: &[u32],
     devices: Vec<DeviceInfo>,
 ) -> Result<Layout, CompileError> {
-    let too_large = || CompileError::TooLarge { what: "pages in all" };
+    let too_large = || {
+        let most = states.iter().max_by_key(|s| s.reach);
+        let file = most.map_or_else(String::new, |s| {
+            format!(" (most for {}, which line {} reaches at byte {})", s.path, s.reach_line, s.reach)
+        });
+        CompileError::TooLarge { what: format!("pages in all{file}") }
+    };
     let mut next = 0_u32;
     let mut take = |pages: u32| -> Result<u32, CompileError> {
         let first = next;

@@ -31,7 +31,8 @@ pub(super) fn place(
         let d = file.info.device as usize;
         let row = if state.first_generation { table.get(state.path.as_str()) } else { None };
         let pages = file.wanted.div_ceil(PAGE_BYTES);
-        file.info.pages = u32::try_from(pages).map_err(|_| CompileError::TooLarge { what: "pages of one file" })?;
+        file.info.pages = u32::try_from(pages)
+            .map_err(|_| CompileError::TooLarge { what: format!("pages of one file, {}", state.path) })?;
         let known = row.map(|r| r.extents(pages)).unwrap_or_default();
         let placed: u64 = known.iter().map(|e| u64::from(e.pages)).sum();
         coverage.bytes_placed += placed * PAGE_BYTES;

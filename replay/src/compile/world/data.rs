@@ -7,6 +7,9 @@ use super::{World, args};
 use crate::compile::fds::{DescId, StreamId, Target};
 use crate::program::{FileId, Op};
 
+/// Largest offset in a file that can be simulated, bytes: half of the page ids there are.
+const LONGEST_FILE: u64 = 8 << 40;
+
 impl World<'_> {
     /// Calls that move data or make it durable. Returns whether it was one.
     pub(super) fn data_call(&mut self, r: &SyscallRow<'_>) -> bool {
@@ -119,6 +122,16 @@ impl World<'_> {
         }
     }
 
+    /// Where a transfer ends; `None`, and counted, if that is beyond any file whose pages could be simulated (a damaged
+    /// line).
+    fn end_of(&mut self, off: u64, n: u64) -> Option<u64> {
+        let end = off.checked_add(n).filter(|end| *end <= LONGEST_FILE);
+        if end.is_none() {
+            self.notes.count("calls that reach beyond 8 TiB of a file (left out)");
+        }
+        end
+    }
+
     /// `short`: fewer bytes came than were asked for, so the file ends there.
     fn read_file(&mut self, desc: DescId, explicit: Option<u64>, n: u64, short: bool) {
         let Target::File { ofd, file, offset, .. } = self.fds.target(desc) else { return };
@@ -126,7 +139,7 @@ impl World<'_> {
             self.survey.seeks(file);
         }
         let off = explicit.unwrap_or(offset);
-        let end = off.saturating_add(n);
+        let Some(end) = self.end_of(off, n) else { return };
         let seen = self.names.get(file).size;
         let evidence = self.survey.size(file);
         if n > 0 {
@@ -140,7 +153,7 @@ impl World<'_> {
         }
         let state = self.names.get_mut(file);
         state.grow_to(end);
-        state.reaches(end);
+        state.reaches(end, self.line);
         self.emit(Op::Read { ofd, off, len: n });
         if explicit.is_none() {
             self.set_offset(desc, end);
@@ -152,11 +165,11 @@ impl World<'_> {
         if n == 0 {
             return;
         }
+        let off = if append { self.names.get(file).size } else { explicit.unwrap_or(offset) };
+        let Some(end) = self.end_of(off, n) else { return };
         let state = self.names.get_mut(file);
-        let off = if append { state.size } else { explicit.unwrap_or(offset) };
-        let end = off.saturating_add(n);
         state.grow_to(end);
-        state.reaches(end);
+        state.reaches(end, self.line);
         if append {
             self.survey.size(file).appended(n);
         } else {
@@ -256,10 +269,10 @@ impl World<'_> {
         if len == 0 {
             return;
         }
-        let end = offset.saturating_add(len);
+        let Some(end) = self.end_of(offset, len) else { return };
         let state = self.names.get_mut(file);
         state.grow_to(end);
-        state.reaches(end);
+        state.reaches(end, self.line);
         self.survey.size(file).found();
         self.emit(Op::Readdir { file, off: offset, len });
         self.set_offset(desc, end);

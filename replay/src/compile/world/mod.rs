@@ -6,6 +6,7 @@
 //! Effects count from a call's start, but for calls that make a descriptor: another task can use the number only after
 //! they return, and may have freed it meanwhile; so these are held back to their end.
 
+mod clock;
 mod data;
 mod fd;
 mod namespace;
@@ -20,6 +21,7 @@ use kreplay_traces::event::{FaultRow, SyscallRow};
 use kreplay_traces::units::Nanos;
 use rustc_hash::FxHashMap;
 
+use self::clock::Clock;
 use super::emit::{Emitter, Origin};
 use super::fds::{Descriptors, StreamId, Target};
 use super::memory::Memory;
@@ -69,6 +71,9 @@ pub(super) struct World<'a> {
     task: TaskIndex,
     /// Start of the current event.
     now_ns: i64,
+    /// Input line of the current event.
+    line: i64,
+    clock: Clock,
 }
 
 impl Output {
@@ -119,11 +124,16 @@ impl<'a> World<'a> {
             sequence: 0,
             task: 0,
             now_ns: 0,
+            line: 0,
+            clock: Clock::new(side.origin_ns),
         }
     }
 
     /// Take the next event.
-    pub(super) fn event(&mut self, row: EventRow<'_>) -> Result<(), CompileError> {
+    pub(super) fn event(&mut self, mut row: EventRow<'_>) -> Result<(), CompileError> {
+        if self.clock.mend(&mut row) {
+            self.notes.count("clock steps of more than 30 days (taken out of the times behind them)");
+        }
         match row {
             EventRow::Fault(f) => {
                 self.settle(f.time_ns, f.tid)?;
@@ -152,7 +162,7 @@ impl<'a> World<'a> {
         while let Some((key, row)) = self.pending.pop_first() {
             self.pending_of.remove(&row.tid);
             debug_assert!(key.0 >= row.time_ns);
-            self.call(&row.as_row())?;
+            self.call(&row.row())?;
         }
         Ok(())
     }
@@ -165,10 +175,10 @@ impl<'a> World<'a> {
             }
             let row = entry.remove();
             self.pending_of.remove(&row.tid);
-            self.call(&row.as_row())?;
+            self.call(&row.row())?;
         }
         if let Some(row) = self.pending_of.remove(&tid).and_then(|key| self.pending.remove(&key)) {
-            self.call(&row.as_row())?;
+            self.call(&row.row())?;
         }
         Ok(())
     }
@@ -185,6 +195,7 @@ impl<'a> World<'a> {
     fn begin(&mut self, tid: i64, start_ns: i64, dur_ns: Option<i64>, line: i64, traced_call: bool) {
         self.task = self.enter(tid);
         self.now_ns = start_ns;
+        self.line = line;
         self.survey.event(self.task, start_ns);
         let Some(out) = &mut self.out else { return };
         let Some(task) = out.known.ids[self.task] else { return };

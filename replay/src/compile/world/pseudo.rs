@@ -15,7 +15,7 @@ impl World<'_> {
                 let name = r.path.ok_or_else(|| wrong("it needs a name (path)".into()))?;
                 if let Some(out) = &mut self.out {
                     let (mark, _) = out.marks.insert_full(name.to_owned());
-                    let mark = u32::try_from(mark).map_err(|_| CompileError::TooLarge { what: "marks" })?;
+                    let mark = u32::try_from(mark).map_err(|_| CompileError::TooLarge { what: "marks".to_owned() })?;
                     self.emit(Op::Mark { mark });
                 }
             }
@@ -52,7 +52,7 @@ impl World<'_> {
                 self.survey.size(file).wrote(total);
                 let state = self.names.get_mut(file);
                 state.grow_to(total);
-                state.reaches(total);
+                state.reaches(total, self.line);
                 if let Target::File { offset, .. } = self.fds.target_mut(desc) {
                     *offset = total;
                 }

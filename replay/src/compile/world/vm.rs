@@ -172,7 +172,7 @@ impl World<'_> {
         let a = self.mem.area_mut(area);
         a.reach = a.reach.max(last + 1);
         if let Some((file, start)) = a.file {
-            self.names.get_mut(file).reaches((start + last + 1) * PAGE_BYTES);
+            self.names.get_mut(file).reaches((start + last + 1) * PAGE_BYTES, self.line);
         }
         // A run longer than the operation can say is split.
         while count > 0 {

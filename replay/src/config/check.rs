@@ -1,0 +1,167 @@
+//! Ranges that the types of [`crate::config`] cannot say: one list for variants from files and for configurations built in
+//! code.
+
+use crate::block;
+use crate::config::{Config, DeviceConfig};
+use crate::variant::nearest;
+use crate::writeback::MAX_BATCH;
+
+/// A key and what is wrong with its value.
+pub type Wrong = (&'static str, String);
+
+/// Longest period of a daemon or deadline, ms: a day.
+const MOST_MS: u64 = 86_400_000;
+/// Longest single cost of processor or device, ns: a second.
+const MOST_NS: u64 = 1_000_000_000;
+/// Largest memory, KiB: 1 TiB.
+const MOST_RAM_KIB: u64 = 1 << 30;
+/// Largest swap space, KiB: 32 areas of 2 GiB, as many as 2.4 takes.
+const MOST_SWAP_KIB: u64 = 64 << 20;
+/// Most requests that a queue or a device holds.
+const MOST_REQUESTS: u64 = 65_536;
+/// Largest byte counts and rates.
+const MOST_BYTES: u64 = 1 << 50;
+
+/// The first key whose value makes no machine, with what is wrong about it.
+///
+/// # Errors
+/// The key as in a variant file, and a sentence.
+pub fn ranges(c: &Config) -> Result<(), Wrong> {
+    machine(c)?;
+    within("alloc.dma-ratio", c.alloc.dma_ratio, 1, u32::MAX)?;
+    within("alloc.normal-ratio", c.alloc.normal_ratio, 1, u32::MAX)?;
+    within("alloc.mask-floor", c.alloc.mask_floor, 0, 255)?;
+    within("reclaim.cluster", c.reclaim.cluster, 1, 1024)?;
+    within("reclaim.def-priority", c.reclaim.def_priority, 1, 9)?;
+    within("reclaim.kswapd-fail-ms", c.reclaim.kswapd_fail_ms, 1, MOST_MS)?;
+    within("swap.page-cluster", c.swap.page_cluster, 0, 8)?;
+    within("swap.free-slot-below-pct", c.swap.free_slot_below_pct, 0, 100)?;
+    within("readahead.max-pages", c.readahead.max_pages, c.readahead.min_pages, 32_768)?;
+    within("writeback.soft-pct", c.writeback.soft_pct, 0, 100)?;
+    within("writeback.hard-pct", c.writeback.hard_pct, c.writeback.soft_pct, 100)?;
+    within("writeback.batch", c.writeback.batch, 1, MAX_BATCH as u32)?;
+    within("writeback.interval-ms", c.writeback.interval_ms, 1, MOST_MS)?;
+    within("writeback.expire-ms", c.writeback.expire_ms, 0, MOST_MS)?;
+    if c.queue.slots != 0 {
+        within("queue.slots", u64::from(c.queue.slots), 2, MOST_REQUESTS)?;
+    }
+    within("queue.batch-divisor", c.queue.batch_divisor, 1, u32::MAX)?;
+    within("queue.max-sectors", c.queue.max_sectors, 8, 65_535)?;
+    within("queue.max-segments", c.queue.max_segments, 1, u32::MAX)?;
+    elevator(c)?;
+    device(&c.device)
+}
+
+fn machine(c: &Config) -> Result<(), Wrong> {
+    let m = &c.machine;
+    within("machine.hz", m.hz, 1, 1000)?;
+    within("machine.cpus", m.cpus, 1, 64)?;
+    within_kib("machine.ram", m.ram, 4 * 1024, MOST_RAM_KIB)?;
+    if m.reserved > m.ram / 2 {
+        return Err(("machine.reserved", format!("{} KiB leave less than half of {} KiB", m.reserved, m.ram)));
+    }
+    within_kib("machine.swap", m.swap, 0, MOST_SWAP_KIB)?;
+    for (key, ns) in [
+        ("machine.syscall-ns", m.syscall_ns),
+        ("machine.copy-page-ns", m.copy_page_ns),
+        ("machine.fault-ns", m.fault_ns),
+        ("machine.touch-ns", m.touch_ns),
+        ("machine.scan-page-ns", m.scan_page_ns),
+        ("machine.submit-ns", m.submit_ns),
+        ("machine.completion-page-ns", m.completion_page_ns),
+    ] {
+        within(key, ns, 0, MOST_NS)?;
+    }
+    if m.block_bytes != 4096 {
+        return Err(("machine.block-bytes", format!("{}: only blocks of 4096 bytes are modelled", m.block_bytes)));
+    }
+    Ok(())
+}
+
+fn elevator(c: &Config) -> Result<(), Wrong> {
+    let elevators = || block::policies().iter().map(|p| p.name);
+    let name = c.elevator.policy.as_str();
+    if !elevators().any(|p| p == name) {
+        let hint = nearest(name, elevators()).map_or_else(
+            || format!("the elevators are {}", elevators().collect::<Vec<_>>().join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        return Err(("elevator.policy", format!("there is no elevator \"{name}\"; {hint}")));
+    }
+    let d = &c.elevator.deadline;
+    within("elevator.deadline.read-expire-ms", d.read_expire_ms, 0, MOST_MS)?;
+    within("elevator.deadline.write-expire-ms", d.write_expire_ms, 0, MOST_MS)?;
+    within("elevator.deadline.prio-aging-expire-ms", d.prio_aging_expire_ms, 0, MOST_MS)
+}
+
+fn device(device: &DeviceConfig) -> Result<(), Wrong> {
+    let depth = |n: u32| within("device.queue-depth", u64::from(n), 1, MOST_REQUESTS);
+    match device {
+        DeviceConfig::Rotating {
+            overhead_us,
+            seek_min_us,
+            seek_span_us,
+            stroke_bytes,
+            rotation_us,
+            rate_bytes_s,
+            skip_gap_bytes,
+            queue_depth,
+            ..
+        } => {
+            for (key, us) in [
+                ("device.overhead-us", overhead_us),
+                ("device.seek-min-us", seek_min_us),
+                ("device.seek-span-us", seek_span_us),
+                ("device.rotation-us", rotation_us),
+            ] {
+                within(key, *us, 0, MOST_NS / 1000)?;
+            }
+            within("device.stroke-bytes", *stroke_bytes, 1, MOST_BYTES)?;
+            within("device.rate-bytes-s", *rate_bytes_s, 1, MOST_BYTES)?;
+            within("device.skip-gap-bytes", *skip_gap_bytes, 0, MOST_BYTES)?;
+            depth(*queue_depth)
+        }
+        DeviceConfig::Disk { queue_depth, .. } | DeviceConfig::Null { queue_depth } => depth(*queue_depth),
+        DeviceConfig::Ssd {
+            queue_depth,
+            units,
+            page_bytes,
+            read_ns,
+            program_ns,
+            ack_ns,
+            overhead_ns,
+            link_bytes_s,
+            buffer_bytes,
+            write_amplification_pct,
+        } => {
+            depth(*queue_depth)?;
+            within("device.units", *units, 1, 65_536)?;
+            within("device.page-bytes", *page_bytes, 512, 1 << 30)?;
+            for (key, ns) in [
+                ("device.read-ns", read_ns),
+                ("device.program-ns", program_ns),
+                ("device.ack-ns", ack_ns),
+                ("device.overhead-ns", overhead_ns),
+            ] {
+                within(key, *ns, 0, MOST_NS)?;
+            }
+            within("device.link-bytes-s", *link_bytes_s, 1, MOST_BYTES)?;
+            within("device.buffer-bytes", *buffer_bytes, 1, MOST_BYTES)?;
+            within("device.write-amplification-pct", *write_amplification_pct, 0, 100_000)
+        }
+    }
+}
+
+fn within<T: Ord + std::fmt::Display>(key: &'static str, value: T, least: T, most: T) -> Result<(), Wrong> {
+    if value < least {
+        Err((key, format!("{value} is less than {least}")))
+    } else if value > most {
+        Err((key, format!("{value} is more than {most}")))
+    } else {
+        Ok(())
+    }
+}
+
+fn within_kib(key: &'static str, kib: u64, least: u64, most: u64) -> Result<(), Wrong> {
+    within(key, kib, least, most).map_err(|(key, what)| (key, format!("in KiB, {what}")))
+}
