@@ -88,8 +88,10 @@ pub struct AllocConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AllocPolicy {
-    /// 2.4.14 to 2.4.17: orders up to 3 retry for ever, with a yield.
+    /// 2.4.11 to 2.4.17: a request for one frame that may wait retries for ever, with a yield; others fail in silence.
     ClasszoneRetry,
+    /// 2.4.10: after reclaim without success a frame is taken only above `high`; else the request fails, and says so.
+    ClasszoneFail,
 }
 
 /// Page replacement.
@@ -102,19 +104,49 @@ pub struct ReclaimConfig {
     pub cluster: u32,
     /// First (gentlest) priority (DEF_PRIORITY).
     pub def_priority: u32,
-    /// How many mapped pages a pass may meet before it starts to unmap.
+    /// How many active pages a pass looks at before the inactive ones.
+    pub refill: RefillRule,
+    /// Pages that go to the inactive list are marked referenced, so that one use brings them back (2.4.14+, vm-tweaks).
+    pub refill_marks: bool,
+    /// What a pass over the inactive list is measured by.
+    pub scan_budget: ScanBudget,
+    /// The scan spares a referenced page once, clearing its mark, at no cost (2.4.10 to 2.4.12).
+    pub scan_clears_referenced: bool,
+    /// What becomes of mapped pages that a pass meets.
     pub max_mapped: MaxMapped,
+    /// Pages still wanted are carried from pass to pass (2.4.11+), else each pass wants `cluster` anew.
+    pub want_carried: bool,
+    /// The scan sleeps on a page that reclaim itself is writing (PG_launder, 2.4.13+).
+    pub wait_laundered: bool,
+    /// Which busy buffers the second encounter waits for.
+    pub buffer_wait: BufferWait,
+    /// Pages to unmap after each pass that failed (2.4.10: 128, 2.4.13: 32); 0 = only when too many mapped pages are met.
+    pub swap_out_pages: u32,
+    /// One call goes over all address spaces (2.4.14+), else over their number / priority.
+    pub swap_out_all: bool,
+    /// A page-table entry found used marks its page accessed (2.4.13+).
+    pub young_accessed: bool,
+    /// Pages whose entries are left alone.
+    pub unmap_skips: UnmapSkips,
+    /// Entries of pages outside of the wanted zones are unmapped as well, without credit (2.4.10 to 2.4.12).
+    pub unmap_foreign: bool,
     /// Anonymous pages go on the inactive list when they are faulted in (2.4.14+).
     pub anon_on_lru: bool,
     /// ... and are marked accessed once there (2.4.17).
     pub anon_accessed: bool,
     /// A swap-in marks the page accessed.
     pub swapin_accessed: bool,
-    /// Reading a metadata block (bread) marks its page accessed (2.4.15+).
-    pub bread_accessed: bool,
+    /// When read() marks a page accessed.
+    pub read_mark: ReadMark,
+    /// A fault that finds a mapped file's page activates it (vm-tweaks), else it marks it accessed.
+    pub fault_activates: bool,
+    /// What finding a metadata block in memory does to its page.
+    pub metadata_mark: MetadataMark,
     /// kswapd sleeps this long after a failed pass, ms.
     pub kswapd_fail_ms: u64,
-    /// Try to kill after reclaim failed this often within the rule of 2.4.14+ (at least 1 s, at most 5 s apart).
+    /// When a process is killed.
+    pub oom: OomRule,
+    /// [`OomRule::Failures`]: so many failures in a row (at least 1 s in all, at most 5 s apart).
     pub oom_failures: u32,
     /// 1/n of unused dentries and inodes per failed pass; 0 = n is the priority.
     pub dcache_divisor: u32,
@@ -128,10 +160,94 @@ pub enum ReclaimPolicy {
     TwoList,
 }
 
-/// Budget of mapped pages in the two-list scan.
+/// Active pages that a pass looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefillRule {
+    /// As many as are wanted, while the inactive list is shorter than twice the active one: 2.4.10.
+    WhenShort,
+    /// want x active / (2 x (inactive + 1)): 2.4.11 to 2.4.17, vm-tweaks.
+    Proportional,
+}
+
+/// Measure of a pass over the inactive list; the share is the list's length / priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScanBudget {
+    /// Pages looked at, of the list as it was before the refill: 2.4.10.
+    BeforeRefill,
+    /// Pages looked at, of the list after the refill: 2.4.11, 2.4.12, 2.4.14 to 2.4.17.
+    AfterRefill,
+    /// Mapped pages met; unmapped ones cost nothing: 2.4.13. Bounded here by two rounds of the list.
+    Mapped,
+}
+
+/// Busy buffers that reclaim waits for when it meets them again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferWait {
+    /// All under I/O, if the allocation may wait: 2.4.10 to 2.4.12.
+    Any,
+    /// Those that reclaim itself wrote: 2.4.13+.
+    Laundered,
+}
+
+/// Pages that unmapping leaves alone, besides those used lately.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnmapSkips {
+    /// None: 2.4.10 to 2.4.12.
+    None,
+    /// Active ones: 2.4.13+.
+    Active,
+    /// Active ones, and inactive ones that are marked referenced: vm-tweaks.
+    ActiveOrReferenced,
+}
+
+/// When read() marks a page accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadMark {
+    /// On every copy out of it: 2.4.10.
+    EveryCopy,
+    /// On a copy from its beginning, or on the first after open or lseek: 2.4.11+.
+    Once,
+}
+
+/// What finding a metadata block in memory does to its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MetadataMark {
+    /// Nothing: 2.4.11 to 2.4.14.
+    None,
+    /// Marks it referenced: 2.4.10.
+    Referenced,
+    /// Marks it accessed, which may activate it: 2.4.15+, vm-tweaks.
+    Accessed,
+}
+
+/// When a process is killed for memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OomRule {
+    /// Only one whose page fault finds no frame: 2.4.10, -aa.
+    FaultOnly,
+    /// kswapd is not done, no zone above `low`, swap full, and less than 2 % of memory in caches: 2.4.11 to 2.4.13.
+    Kswapd,
+    /// Reclaim failed often enough in a row with swap full: 2.4.14+.
+    Failures,
+}
+
+/// What becomes of mapped pages in the two-list scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MaxMapped {
+    /// They are passed over: 2.4.10 to 2.4.12.
+    Ignore,
+    /// They are activated: vm-tweaks.
+    Activate,
+    /// inactive / priority of them end the pass: 2.4.13.
+    Share,
     /// want << (9 - priority): 2.4.14 to 2.4.16.
     Shift9,
     /// min(want << (10 - priority), scan / 10): 2.4.17.
@@ -142,10 +258,27 @@ pub enum MaxMapped {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SwapConfig {
-    /// log2 of the pages read around a faulting slot; the kernel lowers it to 2 below 16 MiB.
+    /// log2 of the pages read around a faulting slot; the kernel takes at most 2 below 16 MiB and 3 below 32 MiB.
     pub page_cluster: u32,
-    /// A swapped-in page's slot is freed when less than this share of swap is free, percent (2.4.14+: 50).
+    /// When a swapped-in page that nobody shares gives its slot back.
+    pub slot_rule: SlotFate,
+    /// [`SlotFate::FreeBelow`]: when less than this share of swap is free, percent (2.4.14+: 50).
     pub free_slot_below_pct: u32,
+    /// More swap pages in flight than so many read clusters make the next swap write wait for its end, and end the read of a
+    /// cluster; 0 = no limit (2.4.14+). Before: 8.
+    pub max_in_flight_clusters: u32,
+}
+
+/// When a swapped-in page's slot is freed; the page is dirty then and has to be written again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlotFate {
+    /// Always: 2.4.10.
+    Always,
+    /// When the fault is a write, or more than four fifths of swap are in the swap cache: 2.4.11 to 2.4.13.
+    OnWrite,
+    /// When little swap is free, see `free-slot-below-pct`: 2.4.14+.
+    FreeBelow,
 }
 
 /// Read-ahead of 2.4.
@@ -164,7 +297,9 @@ pub struct ReadaheadConfig {
 pub struct WritebackConfig {
     /// Policy.
     pub policy: WritebackPolicy,
-    /// Above this share of low memory a writer starts write-out, percent (nfract).
+    /// What the shares are of.
+    pub base: DirtyBase,
+    /// Above this share a writer starts write-out, percent (nfract).
     pub soft_pct: u32,
     /// Above this share it also waits, percent (nfract_sync).
     pub hard_pct: u32,
@@ -176,6 +311,16 @@ pub struct WritebackConfig {
     pub interval_ms: u64,
     /// Age at which a dirty buffer is written, ms.
     pub expire_ms: u64,
+}
+
+/// Base of the dirty limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DirtyBase {
+    /// Free frames and both lists: 2.4.10 to 2.4.12.
+    FreeAndLists,
+    /// Low memory less its high watermarks: 2.4.13 to 2.4.17.
+    LowMemory,
 }
 
 /// Write-back family.

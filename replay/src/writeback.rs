@@ -3,7 +3,7 @@
 //! Source: fs/buffer.c (`balance_dirty_state`, `write_some_buffers`, `wait_for_buffers`). Who writes and who waits is up to
 //! the simulator's tasks (writers, bdflush, kupdate).
 
-use crate::config::WritebackConfig;
+use crate::config::{DirtyBase, WritebackConfig};
 use crate::mm::Mm;
 use crate::mm::buffer::BufList;
 use crate::mm::page::{NIL, flag};
@@ -14,12 +14,13 @@ pub const MAX_BATCH: usize = 32;
 /// The levels of dirty memory at which something happens.
 #[derive(Clone, Copy, Debug)]
 pub struct DirtyLimits {
-    /// Dirty pages above this are too many (soft limit).
-    pub soft: u64,
-    /// Writers wait above this (hard limit).
-    pub hard: u64,
+    /// Shares above which there is too much, and above which writers wait, percent.
+    soft_pct: u64,
+    hard_pct: u64,
+    /// What the shares are of, pages; `None` if that changes while the machine runs.
+    fixed_base: Option<u64>,
     /// Locked buffers count.
-    pub count_locked: bool,
+    count_locked: bool,
 }
 
 /// How dirty memory is, against the limits.
@@ -33,13 +34,24 @@ pub enum DirtyState {
     Hard,
 }
 
-/// Limits of a machine. 2.4.13 to 2.4.17 take percentages of low memory, which do not change while it runs.
+/// Limits of a machine.
 pub fn limits(cfg: &WritebackConfig, mm: &Mm) -> DirtyLimits {
-    let base = mm.zones.buffer_pages();
     DirtyLimits {
-        soft: base * u64::from(cfg.soft_pct) / 100,
-        hard: base * u64::from(cfg.hard_pct) / 100,
+        soft_pct: u64::from(cfg.soft_pct),
+        hard_pct: u64::from(cfg.hard_pct),
+        fixed_base: match cfg.base {
+            DirtyBase::LowMemory => Some(mm.zones.buffer_pages()),
+            DirtyBase::FreeAndLists => None,
+        },
         count_locked: cfg.count_locked,
+    }
+}
+
+impl DirtyLimits {
+    /// `nr_free_buffer_pages`.
+    #[inline]
+    fn base(&self, mm: &Mm) -> u64 {
+        self.fixed_base.unwrap_or_else(|| mm.zones.free() + u64::from(mm.active.len()) + u64::from(mm.inactive.len()))
     }
 }
 
@@ -51,15 +63,16 @@ fn dirty_pages(mm: &Mm, limits: &DirtyLimits) -> u64 {
 /// More dirty pages than the soft limit?
 #[inline]
 pub fn over_soft(mm: &Mm, limits: &DirtyLimits) -> bool {
-    dirty_pages(mm, limits) > limits.soft
+    dirty_pages(mm, limits) * 100 > limits.base(mm) * limits.soft_pct
 }
 
 /// `balance_dirty_state`.
 pub fn state(mm: &Mm, limits: &DirtyLimits) -> DirtyState {
-    match dirty_pages(mm, limits) {
-        d if d > limits.hard => DirtyState::Hard,
-        d if d > limits.soft => DirtyState::Soft,
-        _ => DirtyState::Fine,
+    let (dirty, base) = (dirty_pages(mm, limits) * 100, limits.base(mm));
+    match () {
+        () if dirty > base * limits.hard_pct => DirtyState::Hard,
+        () if dirty > base * limits.soft_pct => DirtyState::Soft,
+        () => DirtyState::Fine,
     }
 }
 

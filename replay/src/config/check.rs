@@ -36,6 +36,7 @@ pub fn ranges(c: &Config) -> Result<(), Wrong> {
     within("reclaim.kswapd-fail-ms", c.reclaim.kswapd_fail_ms, 1, MOST_MS)?;
     within("swap.page-cluster", c.swap.page_cluster, 0, 8)?;
     within("swap.free-slot-below-pct", c.swap.free_slot_below_pct, 0, 100)?;
+    within("swap.max-in-flight-clusters", c.swap.max_in_flight_clusters, 0, 1 << 16)?;
     within("readahead.max-pages", c.readahead.max_pages, c.readahead.min_pages, 32_768)?;
     within("writeback.soft-pct", c.writeback.soft_pct, 0, 100)?;
     within("writeback.hard-pct", c.writeback.hard_pct, c.writeback.soft_pct, 100)?;

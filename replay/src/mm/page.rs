@@ -65,6 +65,8 @@ pub mod flag {
     pub const READAHEAD: u32 = 1 << 20;
     /// Metadata page (buffer cache).
     pub const META: u32 = 1 << 21;
+    /// Under swap I/O that counts as in flight.
+    pub const ASYNC_SWAP: u32 = 1 << 22;
 }
 
 /// One page of the trace.

@@ -1,10 +1,11 @@
 //! Page tables as far as reclaim needs them: which tasks map which areas, and the cursor that walks over them.
 //!
-//! Source: mm/vmscan.c of 2.4.14 to 2.4.17 (`swap_out`, `swap_out_mm`, `try_to_swap_out`).
+//! Source: mm/vmscan.c of 2.4.10 to 2.4.17 (`swap_out`, `swap_out_mm`, `try_to_swap_out`).
 
 use super::Mm;
 use super::page::{List, flag};
 use super::zone::Zones;
+use crate::config::{ReclaimConfig, UnmapSkips};
 use crate::program::Program;
 
 /// One mapped area.
@@ -77,23 +78,27 @@ pub struct SwapOut {
 
 impl Mm {
     /// Unmap up to `want` freeable pages of class `class`, going round the address spaces from where the last call
-    /// stopped, each at most about once.
-    pub fn swap_out(&mut self, mut want: u32, class: usize) -> SwapOut {
+    /// stopped: each at most about once, or so many as `priority` allows.
+    pub fn swap_out(&mut self, cfg: &ReclaimConfig, mut want: u32, priority: u32, class: usize) -> SwapOut {
         self.counters.swap_out_calls += 1;
         let n = self.spaces.spaces.len();
         let mut out = SwapOut::default();
-        let mut counter = n as i64;
+        let living = self.spaces.spaces.iter().filter(|s| !s.vmas.is_empty()).count() as i64;
+        let mut counter = if cfg.swap_out_all { living } else { living / i64::from(priority) };
         loop {
-            let start = self.spaces.cursor;
-            while self.spaces.spaces[self.spaces.cursor].done {
+            // A space that was scanned to its end begins anew when the cursor comes round, perhaps at once.
+            let mut skipped = 0;
+            while self.spaces.spaces[self.spaces.cursor].done || self.spaces.spaces[self.spaces.cursor].vmas.is_empty()
+            {
                 let s = &mut self.spaces.spaces[self.spaces.cursor];
                 (s.done, s.at) = (false, (0, 0));
                 self.spaces.cursor = (self.spaces.cursor + 1) % n;
-                if self.spaces.cursor == start {
+                skipped += 1;
+                if skipped > n {
                     return out;
                 }
             }
-            self.scan_space(self.spaces.cursor, &mut want, class, &mut out);
+            self.scan_space(cfg, self.spaces.cursor, &mut want, class, &mut out);
             if want == 0 {
                 out.satisfied = true;
                 return out;
@@ -105,7 +110,7 @@ impl Mm {
         }
     }
 
-    fn scan_space(&mut self, space: usize, want: &mut u32, class: usize, out: &mut SwapOut) {
+    fn scan_space(&mut self, cfg: &ReclaimConfig, space: usize, want: &mut u32, class: usize, out: &mut SwapOut) {
         let (mut v, mut page) = self.spaces.spaces[space].at;
         while let Some(&Vma { first, pages, .. }) = self.spaces.spaces[space].vmas.get(v) {
             while page < pages {
@@ -115,7 +120,7 @@ impl Mm {
                 }
                 if self.page(first + page).any(flag::MAPPED) {
                     out.looked_at += 1;
-                    *want -= u32::from(self.try_to_swap_out(first + page, class));
+                    *want -= u32::from(self.try_to_swap_out(cfg, first + page, class));
                 }
                 page += 1;
             }
@@ -126,14 +131,24 @@ impl Mm {
     }
 
     /// Unmap one page if nobody used it lately; true if that made it freeable.
-    fn try_to_swap_out(&mut self, id: u32, class: usize) -> bool {
+    fn try_to_swap_out(&mut self, cfg: &ReclaimConfig, id: u32, class: usize) -> bool {
         let p = *self.page(id);
         if p.any(flag::YOUNG) {
             self.clear(id, flag::YOUNG);
-            self.mark_accessed(id);
+            if cfg.young_accessed {
+                self.mark_accessed(id);
+            }
             return false;
         }
-        if p.list == List::Active || !Zones::in_class(p.zone, class) || p.any(flag::LOCKED) {
+        let spared = match cfg.unmap_skips {
+            UnmapSkips::None => false,
+            UnmapSkips::Active => p.list == List::Active,
+            UnmapSkips::ActiveOrReferenced => {
+                p.list == List::Active || (p.list == List::Inactive && p.any(flag::REFERENCED))
+            }
+        };
+        let wanted_zone = Zones::in_class(p.zone, class);
+        if spared || (!wanted_zone && !cfg.unmap_foreign) || p.any(flag::LOCKED) {
             return false;
         }
         let dirty = p.any(flag::PTE_DIRTY | flag::DIRTY);
@@ -142,7 +157,11 @@ impl Mm {
                 return false;
             }
             self.add_to_swap_cache(id);
+            self.clear(id, flag::REFERENCED);
             self.set(id, flag::UPTODATE);
+            if p.list == List::None {
+                self.lru_add(id);
+            }
         }
         if dirty {
             self.set(id, flag::DIRTY);
@@ -157,6 +176,6 @@ impl Mm {
                 self.zones.give(zone);
             }
         }
-        p.pins == 0
+        p.pins == 0 && wanted_zone
     }
 }

@@ -114,6 +114,14 @@ impl Zones {
     pub fn take_min(&mut self, flags: AllocFlags) -> Option<usize> {
         self.take_above(|z| if flags.wait { z.min } else { z.min / 4 })
     }
+    /// Take a frame where a zone stays above `high`.
+    pub fn take_high(&mut self) -> Option<usize> {
+        self.take_above(|z| z.high)
+    }
+    /// No zone has more than `low` free.
+    pub fn all_low(&self) -> bool {
+        self.zone.iter().all(|z| z.free <= z.low)
+    }
     /// Take any frame.
     pub fn take_any(&mut self) -> Option<usize> {
         for i in [NORMAL, DMA] {

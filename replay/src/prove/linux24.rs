@@ -185,6 +185,7 @@ fn adapt(config: &mut Config, run: &linux24::Run) {
     if let Some(e) = run.elevator {
         config.elevator.read_latency = e.read_latency as u32;
         config.elevator.write_latency = e.write_latency as u32;
+        config.elevator.max_bomb_segments = e.max_bomb as u32;
     }
 }
 

@@ -71,6 +71,8 @@ pub struct Cursor {
     pub keeps_first: bool,
     /// That frame's zone.
     pub kept: Option<u8>,
+    /// Unmapping after a pass found all the pages it wanted: the run counts as a success.
+    pub unmapped: bool,
     /// Pages looked at since the simulator last charged for it.
     pub scanned: u32,
 }
@@ -89,6 +91,7 @@ impl Cursor {
             page: 0,
             keeps_first,
             kept: None,
+            unmapped: false,
             scanned: 0,
         }
     }

@@ -1,15 +1,16 @@
-//! Active and inactive list without ages: 2.4.14 to 2.4.17.
+//! Active and inactive list without ages: 2.4.10 to 2.4.17, and vm-tweaks.
 //!
 //! Source: mm/vmscan.c (`shrink_caches`, `refill_inactive`, `shrink_cache`), fs/buffer.c (`try_to_free_buffers`,
-//! `sync_page_buffers`). Meant to show: swapping begins only after a pass met enough mapped pages; anonymous pages
-//! compete on the inactive list; the active list is left alone when it is small against the inactive one; dirty file
-//! pages need two trips round the list before reclaim itself writes them.
+//! `sync_page_buffers`). What the versions differ in is in [`ReclaimConfig`]. Meant to show, of 2.4.14 and later: swapping begins
+//! only after a pass met enough mapped pages; anonymous pages compete on the inactive list; the active list is left alone
+//! when it is small against the inactive one. Of all: dirty file pages need two trips round the list before reclaim itself
+//! writes them.
 //! Left out: rescheduling inside the scan, slab reaping (slab here has no empty pages to reap), highmem.
 
 use super::{Cursor, Need, Phase};
-use crate::config::{MaxMapped, ReclaimConfig};
+use crate::config::{BufferWait, MaxMapped, OomRule, ReclaimConfig, RefillRule, ScanBudget};
 use crate::mm::Mm;
-use crate::mm::page::{NIL, flag};
+use crate::mm::page::{List, NIL, flag};
 use crate::mm::zone::Zones;
 use crate::writeback;
 use crate::writeback::DirtyLimits;
@@ -63,39 +64,62 @@ pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &
                     }
                 }
             }
-            Phase::Failed => return Need::Done(false),
+            Phase::Failed => return Need::Done(cur.unmapped),
         }
-        if cur.phase == Phase::Failed {
+        if cur.phase == Phase::Failed && cfg.oom == OomRule::Failures {
             return Need::OutOfMemory;
         }
     }
 }
 
 fn begin_pass(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) {
-    let (active, inactive) = (i64::from(mm.active.len()), i64::from(mm.inactive.len()));
-    refill_inactive(mm, cur, cur.want * active / ((inactive + 1) * 2));
+    if !cfg.want_carried {
+        cur.want = i64::from(cfg.cluster);
+    }
+    let (active, before) = (i64::from(mm.active.len()), i64::from(mm.inactive.len()));
+    match cfg.refill {
+        RefillRule::Proportional => refill_inactive(cfg, mm, cur, cur.want * active / ((before + 1) * 2)),
+        RefillRule::WhenShort if before < 2 * active => refill_inactive(cfg, mm, cur, cur.want),
+        RefillRule::WhenShort => {}
+    }
     mm.counters.shrink_calls += 1;
-    cur.scan_left = i64::from(mm.inactive.len()) / i64::from(cur.priority);
+    let after = i64::from(mm.inactive.len());
+    let priority = i64::from(cur.priority);
+    cur.scan_left = match cfg.scan_budget {
+        ScanBudget::BeforeRefill => before / priority,
+        ScanBudget::AfterRefill => after / priority,
+        ScanBudget::Mapped => 2 * after,
+    };
     let def = i64::from(cfg.def_priority) + 3;
     cur.mapped_left = match cfg.max_mapped {
-        MaxMapped::Shift9 => cur.want << (def - i64::from(cur.priority)),
-        MaxMapped::Shift10Tenth => (cur.want << (def + 1 - i64::from(cur.priority))).min(cur.scan_left / 10),
+        MaxMapped::Ignore | MaxMapped::Activate => i64::MAX,
+        MaxMapped::Share => after / priority,
+        MaxMapped::Shift9 => cur.want << (def - priority),
+        MaxMapped::Shift10Tenth => (cur.want << (def + 1 - priority)).min(cur.scan_left / 10),
     };
+    if cfg.max_mapped == MaxMapped::Share && cur.mapped_left == 0 {
+        cur.scan_left = 0;
+    }
 }
 
-/// The pass is over without success: shrink the name caches, go on with more pressure.
+/// The pass is over without success: shrink the name caches, unmap pages where the kernel does so here, go on with more
+/// pressure.
 fn end_pass(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) {
     if cur.flags.fs {
         let divisor = if cfg.dcache_divisor == 0 { cur.priority } else { cfg.dcache_divisor };
         mm.shrink_names(divisor);
     }
+    if cfg.swap_out_pages > 0 {
+        let out = mm.swap_out(cfg, cfg.swap_out_pages, cur.priority, cur.class);
+        cur.scanned += out.looked_at;
+        cur.unmapped |= out.satisfied;
+    }
     cur.priority -= 1;
     cur.phase = if cur.priority == 0 { Phase::Failed } else { Phase::Pass };
 }
 
-/// `refill_inactive`: referenced pages go round once more, others move to the inactive list, where one later use brings
-/// them back.
-fn refill_inactive(mm: &mut Mm, cur: &mut Cursor, mut n: i64) {
+/// `refill_inactive`: referenced pages go round once more, others move to the inactive list.
+fn refill_inactive(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, mut n: i64) {
     mm.counters.refill_calls += 1;
     let mut id = mm.active.tail();
     while n > 0 && id != NIL {
@@ -107,7 +131,9 @@ fn refill_inactive(mm: &mut Mm, cur: &mut Cursor, mut n: i64) {
             mm.active.rotate(&mut mm.pages, id);
         } else {
             mm.deactivate(id);
-            mm.set(id, flag::REFERENCED);
+            if cfg.refill_marks {
+                mm.set(id, flag::REFERENCED);
+            }
         }
         id = towards_head;
     }
@@ -116,25 +142,29 @@ fn refill_inactive(mm: &mut Mm, cur: &mut Cursor, mut n: i64) {
 /// `shrink_cache` from where it stands to the end of the pass (`None`) or to something that takes time.
 fn scan(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits) -> Option<Need> {
     loop {
-        cur.scan_left -= 1;
         let id = mm.inactive.tail();
-        if cur.scan_left < 0 || id == NIL {
+        if cur.scan_left <= 0 || id == NIL {
             return None;
         }
         cur.scanned += 1;
         mm.inactive.rotate(&mut mm.pages, id);
+        if cfg.scan_clears_referenced && mm.page(id).any(flag::REFERENCED) {
+            mm.clear(id, flag::REFERENCED);
+            continue;
+        }
+        cur.scan_left -= 1;
         let p = *mm.page(id);
         if !Zones::in_class(p.zone, cur.class) {
             continue;
         }
         if !p.any(flag::BUFFER) && (p.in_use() || !p.has_mapping()) {
-            if !met_mapped(cfg, mm, cur) {
+            if !met_mapped(cfg, mm, cur, id) {
                 return None;
             }
             continue;
         }
         if p.any(flag::LOCKED) {
-            if p.any(flag::LAUNDER) && cur.flags.fs {
+            if cfg.wait_laundered && p.any(flag::LAUNDER) && cur.flags.fs {
                 return Some(wait_for(mm, cur, id, Phase::Waited, Need::WaitPage(id)));
             }
             continue;
@@ -147,7 +177,7 @@ fn scan(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits
             return Some(wait_for(mm, cur, id, Phase::Written, Need::WritePage(id)));
         }
         if p.any(flag::BUFFER) {
-            match try_to_free_buffers(mm, cur, id) {
+            match try_to_free_buffers(cfg, mm, cur, id) {
                 Buffers::Dropped => {}
                 Buffers::Busy => {
                     wake_bdflush_if_dirty(mm, limits);
@@ -179,7 +209,7 @@ fn finish_page(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, id: u32) -> b
     mm.unlock(id);
     let p = *mm.page(id);
     if p.in_use() || !p.has_mapping() {
-        if !met_mapped(cfg, mm, cur) {
+        if !met_mapped(cfg, mm, cur, id) {
             cur.phase = Phase::Pass;
         }
         return true;
@@ -196,18 +226,33 @@ fn finish_page(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, id: u32) -> b
     cur.freed(mm, zone)
 }
 
-/// Another mapped page: false if it was one too many, which starts unmapping and ends the pass.
-fn met_mapped(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> bool {
-    cur.mapped_left -= 1;
-    if cur.mapped_left >= 0 {
-        return true;
+/// Another mapped page: false if it was one too many, which ends the pass.
+fn met_mapped(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, id: u32) -> bool {
+    match cfg.max_mapped {
+        MaxMapped::Ignore => true,
+        MaxMapped::Activate => {
+            if mm.page(id).list == List::Inactive {
+                mm.activate(id);
+            }
+            true
+        }
+        MaxMapped::Share => {
+            cur.mapped_left -= 1;
+            cur.mapped_left > 0
+        }
+        MaxMapped::Shift9 | MaxMapped::Shift10Tenth => {
+            cur.mapped_left -= 1;
+            if cur.mapped_left >= 0 {
+                return true;
+            }
+            let out = mm.swap_out(cfg, cfg.cluster, cur.priority, cur.class);
+            cur.scanned += out.looked_at;
+            false
+        }
     }
-    let out = mm.swap_out(cfg.cluster, cur.class);
-    cur.scanned += out.looked_at;
-    false
 }
 
-fn try_to_free_buffers(mm: &mut Mm, cur: &Cursor, id: u32) -> Buffers {
+fn try_to_free_buffers(cfg: &ReclaimConfig, mm: &mut Mm, cur: &Cursor, id: u32) -> Buffers {
     let p = *mm.page(id);
     if !p.buffer_busy() {
         mm.drop_buffer(id);
@@ -220,10 +265,14 @@ fn try_to_free_buffers(mm: &mut Mm, cur: &Cursor, id: u32) -> Buffers {
         mm.set(id, flag::BUF_WAIT);
         return Buffers::Busy;
     }
-    if p.any(flag::BUF_LOCKED) {
-        return if p.any(flag::BUF_LAUNDER) { Buffers::Wait } else { Buffers::Busy };
+    if !p.any(flag::BUF_LOCKED) {
+        return Buffers::Write;
     }
-    Buffers::Write
+    let waits = match cfg.buffer_wait {
+        BufferWait::Any => cur.flags.wait && !p.any(flag::BUF_DIRTY),
+        BufferWait::Laundered => p.any(flag::BUF_LAUNDER),
+    };
+    if waits { Buffers::Wait } else { Buffers::Busy }
 }
 
 fn wait_for(mm: &mut Mm, cur: &mut Cursor, id: u32, phase: Phase, need: Need) -> Need {

@@ -1,12 +1,13 @@
-//! Getting frames: `__alloc_pages` of 2.4.14 to 2.4.17, order 0, and the reclaim runs on its behalf.
+//! Getting frames: `__alloc_pages` of 2.4.10 to 2.4.17, order 0, and the reclaim runs on its behalf.
 
 use super::Sim;
 use super::frame::{Alloc, FAILED, Frame};
 use super::sched::Flow;
 use crate::block::{BioKind, Dir};
+use crate::config::AllocPolicy;
 use crate::mm::zone::AllocFlags;
 use crate::reclaim::{self, Cursor, Need};
-use crate::results::ResultSink;
+use crate::results::{EventKind, EventRow, ResultSink};
 
 impl Sim<'_> {
     /// Push a frame that gets a page frame; its zone is returned.
@@ -15,7 +16,7 @@ impl Sim<'_> {
         Flow::Continue
     }
 
-    pub(super) fn step_alloc(&mut self, t: u32, flags: AllocFlags, at: Alloc) -> Flow {
+    pub(super) fn step_alloc(&mut self, t: u32, flags: AllocFlags, at: Alloc, sink: &mut dyn ResultSink) -> Flow {
         match at {
             Alloc::Try => {
                 if let Some(zone) = self.mm.zones.take_low() {
@@ -38,7 +39,7 @@ impl Sim<'_> {
                     }
                 }
                 if !flags.wait {
-                    return self.allocation_failed(t);
+                    return self.refused(t, sink);
                 }
                 self.mm.counters.direct_reclaim_calls += 1;
                 let class = self.mm.zones.classzone();
@@ -59,13 +60,27 @@ impl Sim<'_> {
                     }
                     self.mm.zones.give(usize::from(kept));
                 }
-                if let Some(zone) = self.mm.zones.take_min(AllocFlags::USER) {
+                let gives_up = self.config.alloc.policy == AllocPolicy::ClasszoneFail;
+                let found = if gives_up && !freed {
+                    // Somebody else may have been killed or have ended meanwhile.
+                    self.mm.zones.take_high()
+                } else {
+                    self.mm.zones.take_min(AllocFlags::USER)
+                };
+                if let Some(zone) = found {
                     return self.allocated(t, zone);
                 }
+                if gives_up && !freed {
+                    return self.refused(t, sink);
+                }
                 self.fruitless += 1;
-                // Order 0 never gives up in these kernels: yield to kswapd and try again.
                 self.charge(self.config.machine.syscall_ns);
                 self.tasks[t as usize].set_top(Frame::Alloc { flags, at: Alloc::Rebalance });
+                if gives_up {
+                    // 2.4.10 goes round without a yield; the event queue must see other tasks all the same.
+                    return Flow::Continue;
+                }
+                // These kernels never give up a single frame: yield to kswapd and try again.
                 return Flow::Yield;
             }
         }
@@ -77,6 +92,15 @@ impl Sim<'_> {
         self.fruitless = 0;
         self.tasks[t as usize].pop(zone as u32);
         Flow::Continue
+    }
+
+    /// The request fails, loudly where the kernel says so.
+    fn refused(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
+        if self.config.alloc.policy == AllocPolicy::ClasszoneFail {
+            let text = "__alloc_pages: 0-order allocation failed".to_owned();
+            sink.event(&EventRow { time: self.now, task: Some(t), kind: EventKind::AllocFailure, text });
+        }
+        self.allocation_failed(t)
     }
 
     fn allocation_failed(&mut self, t: u32) -> Flow {

@@ -1,4 +1,4 @@
-//! kswapd, bdflush, kupdate of 2.4.14 to 2.4.17.
+//! kswapd, bdflush, kupdate of 2.4.10 to 2.4.17.
 //!
 //! Source: mm/vmscan.c (`kswapd`), fs/buffer.c (`bdflush`, `kupdate`, `sync_old_buffers`).
 
@@ -6,15 +6,17 @@ use super::Sim;
 use super::frame::{Bdflush, Bread, Frame, Kswapd, Kupdate};
 use super::sched::Flow;
 use super::task::Wait;
+use crate::config::OomRule;
 use crate::mm::buffer::BufList;
 use crate::mm::page::NIL;
 use crate::mm::zone::{AllocFlags, NORMAL};
 use crate::reclaim::Cursor;
+use crate::results::ResultSink;
 use crate::writeback::{self, DirtyState};
 use kreplay_traces::units::Nanos;
 
 impl Sim<'_> {
-    pub(super) fn step_kswapd(&mut self, t: u32, at: Kswapd, class: u8, more: bool) -> Flow {
+    pub(super) fn step_kswapd(&mut self, t: u32, at: Kswapd, class: u8, more: bool, sink: &mut dyn ResultSink) -> Flow {
         let set = |sim: &mut Self, at, class, more| sim.tasks[t as usize].set_top(Frame::Kswapd { at, class, more });
         match at {
             Kswapd::Sleep => {
@@ -26,7 +28,7 @@ impl Sim<'_> {
             }
             Kswapd::Zone => {
                 if !self.mm.zones.zone[class as usize].need_balance {
-                    return self.next_zone(t, class, more);
+                    return self.next_zone(t, class, more, sink);
                 }
                 let cursor = Cursor::new(&self.config.reclaim, class as usize, AllocFlags::USER, false);
                 let task = &mut self.tasks[t as usize];
@@ -46,14 +48,17 @@ impl Sim<'_> {
                 if balanced {
                     self.mm.zones.zone[zone].need_balance = false;
                 }
-                return self.next_zone(t, class, more || !balanced);
+                return self.next_zone(t, class, more || !balanced, sink);
             }
-            Kswapd::Rested => return self.next_zone(t, class, more),
+            Kswapd::Rested => return self.next_zone(t, class, more, sink),
         }
         Flow::Continue
     }
 
-    fn next_zone(&mut self, t: u32, class: u8, more: bool) -> Flow {
+    fn next_zone(&mut self, t: u32, class: u8, more: bool, sink: &mut dyn ResultSink) -> Flow {
+        if (class, more) == (0, true) && self.config.reclaim.oom == OomRule::Kswapd && self.out_of_everything() {
+            self.oom_kill(sink);
+        }
         let next = match (class, more) {
             (0, true) => Frame::Kswapd { at: Kswapd::Zone, class: NORMAL as u8, more: false },
             (0, false) => {

@@ -1,13 +1,14 @@
 //! Page faults: anonymous memory, swap-in, mapped files.
 //!
-//! Source: mm/memory.c of 2.4.14 to 2.4.17 (`do_anonymous_page`, `do_swap_page`), mm/filemap.c (`filemap_nopage`).
+//! Source: mm/memory.c of 2.4.10 to 2.4.17 (`do_anonymous_page`, `do_swap_page`), mm/filemap.c (`filemap_nopage`).
 
 use super::Sim;
 use super::frame::{Bring, FAILED, Frame};
 use super::sched::Flow;
 use super::task::{At, Wait};
 use crate::block::BioKind;
-use crate::mm::page::{flag, noop};
+use crate::config::SlotFate;
+use crate::mm::page::{List, flag, noop};
 use crate::mm::zone::AllocFlags;
 use crate::results::ResultSink;
 
@@ -131,21 +132,51 @@ impl Sim<'_> {
     /// The end of `do_swap_page`: map the page; its slot goes when swap is more than half full.
     fn map_swapped(&mut self, id: u32, write: bool) {
         self.mm.clear(id, flag::SWAPPED);
+        if self.config.reclaim.swapin_accessed {
+            self.mm.mark_accessed(id);
+        }
         let swap = &self.mm.swap;
-        let full =
-            u64::from(swap.free()) * 100 < u64::from(swap.total()) * u64::from(self.config.swap.free_slot_below_pct);
-        if full && self.mm.page(id).any(flag::SWAP_CACHE) && self.mm.page(id).pins <= 1 {
-            self.mm.remove_from_swap_cache(id);
-            self.mm.set(id, flag::DIRTY);
+        let frees = match self.config.swap.slot_rule {
+            SlotFate::Always => true,
+            SlotFate::OnWrite => write || self.swap_cache_full(),
+            SlotFate::FreeBelow => {
+                u64::from(swap.free()) * 100 < u64::from(swap.total()) * u64::from(self.config.swap.free_slot_below_pct)
+            }
+        };
+        if frees && self.mm.page(id).any(flag::SWAP_CACHE) && self.mm.page(id).pins <= 1 {
+            self.leave_swap_cache(id);
         }
         self.mm.set(id, flag::MAPPED);
         self.use_mapping(id, write);
-        if self.config.reclaim.swapin_accessed {
-            self.mm.mark_accessed(id);
+    }
+
+    /// `vm_swap_full` of 2.4.11 to 2.4.13: more than four fifths of swap are in the swap cache.
+    fn swap_cache_full(&self) -> bool {
+        self.mm.swap_cache_pages * 5 > u64::from(self.mm.swap.total()) * 4
+    }
+
+    /// `delete_from_swap_cache` of a page that nobody shares: its slot is free, the page is dirty; where anonymous pages
+    /// are not on the lists, it goes off them as well.
+    fn leave_swap_cache(&mut self, id: u32) {
+        self.mm.remove_from_swap_cache(id);
+        self.mm.set(id, flag::DIRTY);
+        if !self.config.reclaim.anon_on_lru {
+            self.mm.lru_del(id);
         }
     }
 
     fn use_mapping(&mut self, id: u32, write: bool) {
+        let p = *self.mm.page(id);
+        if write
+            && self.config.swap.slot_rule == SlotFate::OnWrite
+            && p.has(flag::SWAP_CACHE | flag::MAPPED)
+            && !p.any(flag::PTE_DIRTY | flag::LOCKED)
+            && p.pins <= 1
+        {
+            // The write-protection fault of the first store to a page whose slot was kept.
+            self.charge(self.config.machine.fault_ns);
+            self.leave_swap_cache(id);
+        }
         self.mm.set(id, flag::YOUNG | if write { flag::PTE_DIRTY } else { 0 });
         self.charge(self.config.machine.touch_ns);
     }
@@ -181,7 +212,12 @@ impl Sim<'_> {
                 }
                 self.mm.set(id, flag::MAPPED);
                 self.mm.page_mut(id).flags &= !flag::READAHEAD;
-                self.mm.mark_accessed(id);
+                if self.config.reclaim.fault_activates && self.mm.page(id).list == List::Inactive {
+                    self.mm.activate(id);
+                    self.mm.clear(id, flag::REFERENCED);
+                } else {
+                    self.mm.mark_accessed(id);
+                }
                 self.use_mapping(id, write);
                 None
             }

@@ -6,6 +6,7 @@ use super::sched::Flow;
 use super::task::{At, Wait};
 use super::{InFlight, Sim};
 use crate::block::{Bio, BioKind, Dir, Submit};
+use crate::config::MetadataMark;
 use crate::mm::page::flag;
 use crate::mm::zone::AllocFlags;
 use crate::results::{Cause, ResultSink};
@@ -67,8 +68,18 @@ impl Sim<'_> {
         if r.seek_sectors == 0 { c.sequential_requests += 1 } else { c.seeks += 1 }
     }
 
+    /// One more page of swap I/O that nobody waits for (`nr_async_pages`).
+    fn count_swap_in_flight(&mut self, id: u32) {
+        self.mm.set(id, flag::ASYNC_SWAP);
+        self.swap_in_flight += 1;
+    }
+
     fn bio_done(&mut self, bio: &Bio) {
         let id = bio.tag;
+        if self.mm.page(id).any(flag::ASYNC_SWAP) {
+            self.mm.page_mut(id).flags &= !flag::ASYNC_SWAP;
+            self.swap_in_flight -= 1;
+        }
         if bio.dir == Dir::Read {
             self.mm.set(id, flag::UPTODATE);
         }
@@ -148,10 +159,17 @@ impl Sim<'_> {
         if !self.mm.page(block).has(flag::PRESENT | flag::UPTODATE) {
             return Some(block);
         }
-        if self.config.reclaim.bread_accessed {
-            self.mm.mark_accessed(block);
-        }
+        self.mark_metadata(block);
         None
+    }
+
+    /// A metadata block was found in memory.
+    fn mark_metadata(&mut self, page: u32) {
+        match self.config.reclaim.metadata_mark {
+            MetadataMark::None => {}
+            MetadataMark::Referenced => self.mm.set(page, flag::REFERENCED),
+            MetadataMark::Accessed => self.mm.mark_accessed(page),
+        }
     }
 
     /// Indirect block that maps a page, if one does.
@@ -168,9 +186,7 @@ impl Sim<'_> {
             Bread::Look => {
                 let p = *self.mm.page(page);
                 if p.has(flag::PRESENT | flag::UPTODATE) {
-                    if self.config.reclaim.bread_accessed {
-                        self.mm.mark_accessed(page);
-                    }
+                    self.mark_metadata(page);
                     self.tasks[t as usize].pop(0);
                 } else if p.any(flag::PRESENT) {
                     if p.any(flag::BUF_LOCKED) {
@@ -263,12 +279,18 @@ impl Sim<'_> {
             return Flow::Continue;
         }
         let kind = if p.any(flag::ANON) { BioKind::Swap } else { BioKind::Data };
+        let mut then = Frame::WriteOut { page, queued: true };
         if kind == BioKind::Swap {
             self.mm.counters.swap_out_pages += 1;
             self.since_sample.swap_out += 1;
+            if self.swap_in_flight > self.swap_flight_limit {
+                then = Frame::WaitPage { page };
+            } else {
+                self.count_swap_in_flight(page);
+            }
         }
         let task = &mut self.tasks[t as usize];
-        task.set_top(Frame::WriteOut { page, queued: true });
+        task.set_top(then);
         task.push(Frame::Submit { page, dir: Dir::Write, kind, waited: false });
         Flow::Continue
     }
@@ -298,6 +320,11 @@ impl Sim<'_> {
                     self.tasks[t as usize].set_top(Frame::SwapIn { page, slot: end, end, at: Bring::Next });
                     Flow::Continue
                 }
+                Some(_) if slot < end && self.swap_in_flight >= self.swap_flight_limit => {
+                    // Reading ahead must not wait: only the page itself is left to read.
+                    self.tasks[t as usize].set_top(Frame::SwapIn { page, slot: end, end, at: Bring::Next });
+                    Flow::Continue
+                }
                 Some(id) if self.mm.page(id).any(flag::PRESENT) => next(self),
                 Some(_) => {
                     self.tasks[t as usize].set_top(Frame::SwapIn { page, slot, end, at: Bring::Allocated });
@@ -321,6 +348,7 @@ impl Sim<'_> {
                 self.mm.clear(id, flag::UPTODATE | flag::DIRTY | flag::REFERENCED);
                 self.mm.counters.swap_in_pages += 1;
                 self.since_sample.swap_in += 1;
+                self.count_swap_in_flight(id);
                 let task = &mut self.tasks[t as usize];
                 task.set_top(Frame::SwapIn { page, slot, end, at: Bring::Queued });
                 task.push(Frame::Submit { page: id, dir: Dir::Read, kind: BioKind::Swap, waited: false });

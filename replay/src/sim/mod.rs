@@ -224,6 +224,9 @@ pub struct Sim<'p> {
     progress: u64,
     progress_seen: u64,
     idle_samples: u32,
+    /// Pages under swap I/O that nobody waits for, and how many there may be.
+    swap_in_flight: u32,
+    swap_flight_limit: u32,
 }
 
 const fn assert_clone_send<T: Clone + Send + 'static>() {}
@@ -266,6 +269,19 @@ impl<'p> Sim<'p> {
                 partitions: vec![Sectors(0)],
             });
         }
+        let mut config = config.clone();
+        // `swap_setup`: smaller clusters for small machines.
+        let most = match config.machine.ram / 1024 {
+            0..16 => 2,
+            16..32 => 3,
+            _ => u32::MAX,
+        };
+        config.swap.page_cluster = config.swap.page_cluster.min(most);
+        let swap_flight_limit = match config.swap.max_in_flight_clusters {
+            0 => u32::MAX,
+            n => n << config.swap.page_cluster,
+        };
+        let config = &config;
         let block = BlockLayer::new(config, &devices).map_err(|e| SimError::Config(e.to_string()))?;
         let mm = Mm::new(program, config);
         let mut tasks: Vec<Task> = program.tasks.iter().map(|_| Task::new(Frame::Program, false)).collect();
@@ -326,6 +342,8 @@ impl<'p> Sim<'p> {
             progress: 0,
             progress_seen: 0,
             idle_samples: 0,
+            swap_in_flight: 0,
+            swap_flight_limit,
         };
         sim.start_tasks(seed);
         Ok(sim)

@@ -1,4 +1,4 @@
-//! Out of memory: when 2.4.14 to 2.4.17 kill, and whom.
+//! Out of memory: when 2.4.11 to 2.4.17 kill, and whom.
 //!
 //! Source: mm/oom_kill.c (`out_of_memory`, `badness`).
 
@@ -31,7 +31,13 @@ impl Sim<'_> {
         self.oom.count = 0;
     }
 
-    fn oom_kill(&mut self, sink: &mut dyn ResultSink) {
+    /// `out_of_memory` of 2.4.11 to 2.4.13: no zone above `low`, no swap slot, and less than 2 % of memory in caches.
+    pub(super) fn out_of_everything(&self) -> bool {
+        let frames: u64 = self.mm.zones.zone.iter().map(|z| z.size).sum();
+        self.mm.zones.all_low() && self.mm.swap.free() == 0 && self.mm.cache_pages <= frames / 100 * 2
+    }
+
+    pub(super) fn oom_kill(&mut self, sink: &mut dyn ResultSink) {
         let victim = (0..self.program.tasks.len() as u32)
             .filter(|&t| {
                 let task = &self.tasks[t as usize];

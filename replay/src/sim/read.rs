@@ -7,6 +7,7 @@ use super::frame::{Bring, FAILED, Frame};
 use super::sched::Flow;
 use super::task::{At, Wait};
 use crate::block::BioKind;
+use crate::config::ReadMark;
 use crate::mm::page::{flag, noop};
 use crate::mm::zone::AllocFlags;
 use kreplay_traces::units::PAGE_BYTES;
@@ -170,13 +171,14 @@ impl Sim<'_> {
         Flow::Continue
     }
 
-    /// Copy what the read wants of this page to the user, and mark the page used: on the first piece of a page, or on any
-    /// after an lseek or open (2.4.11 and later).
+    /// Copy what the read wants of this page to the user, and mark the page used: on every piece (2.4.10), or on the first
+    /// piece of a page and on any after an lseek or open.
     fn copy_out(&mut self, t: u32, id: u32) {
         let op = &mut self.tasks[t as usize].op;
         let offset = op.pos % PAGE_BYTES;
         let n = (PAGE_BYTES - offset).min(op.end - op.pos);
-        let first_use = offset == 0 || !self.ofds[op.ofd as usize].reada;
+        let first_use =
+            self.config.reclaim.read_mark == ReadMark::EveryCopy || offset == 0 || !self.ofds[op.ofd as usize].reada;
         op.pos += n;
         if first_use {
             self.mm.mark_accessed(id);

@@ -211,7 +211,7 @@ impl Sim<'_> {
             Frame::Program => self.step_program(t, sink),
             Frame::Op => self.step_op(t, sink),
             Frame::Readahead { base, done, max, at } => self.step_readahead(t, base, done, max, at),
-            Frame::Alloc { flags, at } => self.step_alloc(t, flags, at),
+            Frame::Alloc { flags, at } => self.step_alloc(t, flags, at, sink),
             Frame::Reclaim => self.step_reclaim(t, sink),
             Frame::ReadPage { page, kind, mapped } => self.step_read_page(t, page, kind, mapped),
             Frame::Bread { page, at } => self.step_bread(t, page, at),
@@ -224,7 +224,7 @@ impl Sim<'_> {
             Frame::SwapIn { page, slot, end, at } => self.step_swap_in(t, page, slot, end, at),
             Frame::ReadAround { first, end, at } => self.step_read_around(t, first, end, at),
             Frame::Lookup { file, at } => self.step_lookup(t, file, at),
-            Frame::Kswapd { at, class, more } => self.step_kswapd(t, at, class, more),
+            Frame::Kswapd { at, class, more } => self.step_kswapd(t, at, class, more, sink),
             Frame::Bdflush { at } => self.step_bdflush(t, at),
             Frame::Kupdate { at } => self.step_kupdate(t, at),
         }
