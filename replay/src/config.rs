@@ -90,6 +90,8 @@ pub struct AllocConfig {
 pub enum AllocPolicy {
     /// 2.4.11 to 2.4.17: a request for one frame that may wait retries for ever, with a yield; others fail in silence.
     ClasszoneRetry,
+    /// 2.2.x to 2.4.9 and -ac: frames come from the free or the clean lists, a zone at a time; reclaim helps all zones.
+    ThreeList,
     /// 2.4.10: after reclaim without success a frame is taken only above `high`; else the request fails, and says so.
     ClasszoneFail,
 }
@@ -150,14 +152,103 @@ pub struct ReclaimConfig {
     pub oom_failures: u32,
     /// 1/n of unused dentries and inodes per failed pass; 0 = n is the priority.
     pub dcache_divisor: u32,
+    /// Rules of [`ReclaimPolicy::Aging`].
+    #[serde(default)]
+    pub aging: AgingConfig,
+}
+
+/// Page aging of 2.4.5 to 2.4.9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct AgingConfig {
+    /// Age of a page that is activated or new on the active list (PAGE_AGE_START).
+    pub start: u8,
+    /// A use makes a page so much older (PAGE_AGE_ADV).
+    pub advance: u8,
+    /// Highest age (PAGE_AGE_MAX).
+    pub most: u8,
+    /// Where a new cache page goes.
+    pub new_page: NewPage,
+    /// What a read of a page does once it has copied from it.
+    pub use_rule: UseRule,
+    /// Read-ahead and completed writes deactivate what lies behind them (2.4.5 to 2.4.7).
+    pub drop_behind: bool,
+    /// Zones with plenty of inactive (free) pages are spared by aging and unmapping (by laundering): 2.4.8+.
+    pub zone_plenty: bool,
+    /// How the dirty list is laundered.
+    pub launder: LaunderRule,
+    /// How a reclaim run goes.
+    pub driver: AgingDriver,
+}
+
+impl Default for AgingConfig {
+    fn default() -> Self {
+        Self {
+            start: 2,
+            advance: 3,
+            most: 64,
+            new_page: NewPage::Inactive,
+            use_rule: UseRule::SecondActivates,
+            drop_behind: false,
+            zone_plenty: true,
+            launder: LaunderRule::Share,
+            driver: AgingDriver::Rounds,
+        }
+    }
+}
+
+/// Where a new cache page goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NewPage {
+    /// On the active list, at the start age: 2.4.5 to 2.4.7.
+    Active,
+    /// On the dirty list, at age 0 ("use once"): 2.4.8, 2.4.9.
+    Inactive,
+}
+
+/// What using a page does, besides the mark of its lookup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UseRule {
+    /// Nothing: 2.4.5 to 2.4.7.
+    LookupOnly,
+    /// A page of age 0 gets the start age and loses its mark: 2.4.8.
+    FirstAges,
+    /// A page that is not active is activated if it has an age, else it gets one and loses its mark: 2.4.9.
+    SecondActivates,
+}
+
+/// How the dirty list is laundered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LaunderRule {
+    /// The whole list without I/O, then, if frames are still short, again with some I/O: 2.4.5 to 2.4.8.
+    TwoPasses,
+    /// One pass over 1/64 of the list: 2.4.9.
+    Share,
+}
+
+/// How a reclaim run goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgingDriver {
+    /// Launder if frames are short, then age if inactive pages are: 2.4.5 to 2.4.7.
+    Stages,
+    /// Always launder, then age, for all zones together and for each that is short: 2.4.8.
+    ZoneStages,
+    /// Rounds of aging and laundering until nothing is short, at most 64: 2.4.9.
+    Rounds,
 }
 
 /// Replacement family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReclaimPolicy {
-    /// Active and inactive list without ages, 2.4.14 to 2.4.17.
+    /// Active and inactive list without ages, 2.4.10 and later.
     TwoList,
+    /// Active, dirty and clean lists, pages with ages: 2.4.5 to 2.4.9. See [`AgingConfig`].
+    Aging,
 }
 
 /// Active pages that a pass looks at.
@@ -190,6 +281,8 @@ pub enum BufferWait {
     Any,
     /// Those that reclaim itself wrote: 2.4.13+.
     Laundered,
+    /// Any, already on the first encounter, which writes dirty ones at once: 2.4.6 to 2.4.9.
+    AtOnce,
 }
 
 /// Pages that unmapping leaves alone, besides those used lately.
@@ -230,6 +323,9 @@ pub enum MetadataMark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OomRule {
+    /// Reclaim failed, frames below the sums of `min` and `low`, swap full, and at most 4 % of memory in caches: 2.4.5 to
+    /// 2.4.9.
+    Aging,
     /// Only one whose page fault finds no frame: 2.4.10, -aa.
     FaultOnly,
     /// kswapd is not done, no zone above `low`, swap full, and less than 2 % of memory in caches: 2.4.11 to 2.4.13.
@@ -317,6 +413,11 @@ pub struct WritebackConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DirtyBase {
+    /// The larger of free, clean and dirty-list pages and of `high` plus the inactive target, plus 1/16 of the active list:
+    /// 2.4.5 to 2.4.7.
+    InactiveFloor,
+    /// By zone the larger of free, clean and dirty-list pages and of `high`: 2.4.8, 2.4.9.
+    InactiveByZone,
     /// Free frames and both lists: 2.4.10 to 2.4.12.
     FreeAndLists,
     /// Low memory less its high watermarks: 2.4.13 to 2.4.17.
@@ -329,6 +430,9 @@ pub enum DirtyBase {
 pub enum WritebackPolicy {
     /// 2.4.8 to 2.4.17: the writer writes 32 and waits for one; bdflush the same.
     WriteSome,
+    /// 2.4.5 to 2.4.7: above the soft limit a writer only wakes bdflush, above the hard one it also writes a batch; nobody
+    /// waits.
+    WakeBdflush,
 }
 
 /// Request queue.

@@ -1,4 +1,4 @@
-//! Dirty limits and the choice of what to write: 2.4.8 to 2.4.17.
+//! Dirty limits and the choice of what to write: 2.4.5 to 2.4.17.
 //!
 //! Source: fs/buffer.c (`balance_dirty_state`, `write_some_buffers`, `wait_for_buffers`). Who writes and who waits is up to
 //! the simulator's tasks (writers, bdflush, kupdate).
@@ -7,9 +7,10 @@ use crate::config::{DirtyBase, WritebackConfig};
 use crate::mm::Mm;
 use crate::mm::buffer::BufList;
 use crate::mm::page::{NIL, flag};
+use crate::mm::zone::{DMA, NORMAL};
 
-/// Largest batch that `write_some_buffers` takes (NRSYNC).
-pub const MAX_BATCH: usize = 32;
+/// Largest batch: NRSYNC is 32; `flush_dirty_buffers` of 2.4.5 to 2.4.7 takes 64 (ndirty).
+pub const MAX_BATCH: usize = 64;
 
 /// The levels of dirty memory at which something happens.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,7 @@ pub struct DirtyLimits {
     hard_pct: u64,
     /// What the shares are of, pages; `None` if that changes while the machine runs.
     fixed_base: Option<u64>,
+    base: DirtyBase,
     /// Locked buffers count.
     count_locked: bool,
 }
@@ -41,8 +43,9 @@ pub fn limits(cfg: &WritebackConfig, mm: &Mm) -> DirtyLimits {
         hard_pct: u64::from(cfg.hard_pct),
         fixed_base: match cfg.base {
             DirtyBase::LowMemory => Some(mm.zones.buffer_pages()),
-            DirtyBase::FreeAndLists => None,
+            DirtyBase::FreeAndLists | DirtyBase::InactiveFloor | DirtyBase::InactiveByZone => None,
         },
+        base: cfg.base,
         count_locked: cfg.count_locked,
     }
 }
@@ -51,7 +54,21 @@ impl DirtyLimits {
     /// `nr_free_buffer_pages`.
     #[inline]
     fn base(&self, mm: &Mm) -> u64 {
-        self.fixed_base.unwrap_or_else(|| mm.zones.free() + u64::from(mm.active.len()) + u64::from(mm.inactive.len()))
+        if let Some(base) = self.fixed_base {
+            return base;
+        }
+        let active = u64::from(mm.active.len());
+        match self.base {
+            DirtyBase::InactiveFloor => {
+                let (_, _, high) = mm.free_marks();
+                let have = mm.inactive_in(DMA) + mm.inactive_in(NORMAL);
+                have.max(high + mm.inactive_target()) + active / 16
+            }
+            DirtyBase::InactiveByZone => {
+                [DMA, NORMAL].into_iter().map(|z| mm.inactive_in(z).max(mm.zones.zone[z].high)).sum()
+            }
+            DirtyBase::FreeAndLists | DirtyBase::LowMemory => mm.zones.free() + active + u64::from(mm.inactive.len()),
+        }
     }
 }
 

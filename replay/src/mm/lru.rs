@@ -8,19 +8,26 @@ pub struct Lru {
     head: u32,
     tail: u32,
     len: u32,
+    by_zone: [u32; 2],
     kind: List,
 }
 
 impl Lru {
     /// An empty list.
     pub fn new(kind: List) -> Self {
-        Self { head: NIL, tail: NIL, len: 0, kind }
+        Self { head: NIL, tail: NIL, len: 0, by_zone: [0; 2], kind }
     }
 
     /// Pages on it.
     #[inline]
     pub fn len(&self) -> u32 {
         self.len
+    }
+
+    /// Pages of a zone on it.
+    #[inline]
+    pub fn of_zone(&self, zone: usize) -> u32 {
+        self.by_zone[zone]
     }
 
     /// No pages?
@@ -41,6 +48,7 @@ impl Lru {
         let p = &mut pages[id as usize];
         assert!(p.list == List::None, "page {id} is on {:?} already", p.list);
         p.list = self.kind;
+        self.by_zone[usize::from(p.zone)] += 1;
         p.prev = NIL;
         p.next = self.head;
         match self.head {
@@ -65,6 +73,7 @@ impl Lru {
             i => pages[i as usize].prev = prev,
         }
         let p = &mut pages[id as usize];
+        self.by_zone[usize::from(p.zone)] -= 1;
         (p.next, p.prev, p.list) = (NIL, NIL, List::None);
         self.len -= 1;
     }

@@ -5,6 +5,7 @@
 //! LRU list its record names and on no other; free + present + slab + kernel frames are all frames; a swap slot is used
 //! if and only if a page-table entry or the swap cache refers to it.
 
+pub mod aging;
 pub mod buffer;
 pub mod lru;
 pub mod namecache;
@@ -13,7 +14,7 @@ pub mod swapspace;
 pub mod unmap;
 pub mod zone;
 
-use crate::config::Config;
+use crate::config::{AgingConfig, Config, ReclaimPolicy};
 use crate::program::Program;
 use crate::results::Counters;
 use buffer::{BufList, BufferLists};
@@ -36,8 +37,12 @@ pub struct Mm {
     pub hot: Vec<u8>,
     /// Active list.
     pub active: Lru,
-    /// Inactive list.
+    /// Inactive list; of the aging kernels the dirty one.
     pub inactive: Lru,
+    /// Clean lists by zone (aging kernels).
+    pub clean: [Lru; 2],
+    /// Rules of the aging kernels, where they apply.
+    pub aging: Option<AgingConfig>,
     /// Buffer lists.
     pub bufs: BufferLists,
     /// Zones.
@@ -108,6 +113,8 @@ impl Mm {
             hot: vec![0; n],
             active: Lru::new(List::Active),
             inactive: Lru::new(List::Inactive),
+            clean: [Lru::new(List::Clean); 2],
+            aging: (config.reclaim.policy == ReclaimPolicy::Aging).then_some(config.reclaim.aging),
             bufs: BufferLists::new(n),
             swap: SwapSpace::new((config.machine.swap / 4).min(u64::from(u32::MAX)) as u32),
             spaces: AddressSpaces::new(program),
@@ -174,6 +181,11 @@ impl Mm {
     /// `mark_page_accessed`: a second use of an inactive page activates it.
     #[inline]
     pub fn mark_accessed(&mut self, id: u32) {
+        if self.aging.is_some() {
+            // The lookup's mark is all there is.
+            self.set(id, flag::REFERENCED);
+            return;
+        }
         let p = &mut self.pages[id as usize];
         if p.list == List::Inactive && p.any(flag::REFERENCED) {
             p.flags &= !flag::REFERENCED;
@@ -204,19 +216,25 @@ impl Mm {
         match self.page(id).list {
             List::Active => self.active.remove(&mut self.pages, id),
             List::Inactive => self.inactive.remove(&mut self.pages, id),
+            List::Clean => self.clean[usize::from(self.page(id).zone)].remove(&mut self.pages, id),
             List::None => {}
         }
     }
 
-    /// Put a new page on the inactive list.
+    /// Put a new page on the list where new pages go.
     pub fn lru_add(&mut self, id: u32) {
-        self.inactive.push_head(&mut self.pages, id);
+        match self.aging {
+            None => self.inactive.push_head(&mut self.pages, id),
+            Some(rules) => self.add_aged(id, rules),
+        }
     }
 
     /// Give the frame of zone `zone` to a cache page: it is present, locked, not up to date, on the inactive list.
     fn add_to_page_cache(&mut self, id: u32, zone: usize) {
         debug_assert!(!self.page(id).any(flag::PRESENT | flag::ANON));
+        let start = self.aging.map_or(0, |r| r.start);
         let p = self.page_mut(id);
+        p.age = start;
         p.zone = zone as u8;
         p.flags = p.flags & (flag::META | flag::ON_DISK) | flag::PRESENT | flag::LOCKED;
         let meta = p.any(flag::META);
@@ -257,9 +275,11 @@ impl Mm {
     /// Give the frame of zone `zone` to an anonymous page.
     pub fn add_anon(&mut self, id: u32, zone: usize) {
         debug_assert!(self.page(id).any(flag::ANON) && !self.page(id).any(flag::PRESENT));
+        let start = self.aging.map_or(0, |r| r.start);
         let p = self.page_mut(id);
         p.zone = zone as u8;
         p.flags |= flag::PRESENT;
+        p.age = start;
         self.anon_pages += 1;
     }
 
@@ -450,10 +470,16 @@ impl Mm {
         let mut h = 0;
         if p.has(flag::PRESENT | flag::UPTODATE) && !p.any(flag::LOCKED) {
             let settled = p.list == List::Active && p.any(flag::REFERENCED) && !p.any(flag::READAHEAD);
+            let settled = settled && (self.aging.is_none() || p.age > 0);
             if settled {
                 h |= noop::READ;
             }
-            if p.has(flag::BUF_DIRTY | flag::REFERENCED) && !p.any(flag::MAPPED) {
+            let write_settled = match self.aging {
+                None => p.any(flag::REFERENCED),
+                Some(rules) if rules.drop_behind => p.list == List::Inactive && p.age == 0 && !p.any(flag::REFERENCED),
+                Some(_) => settled,
+            };
+            if p.any(flag::BUF_DIRTY) && write_settled && !p.any(flag::MAPPED) {
                 h |= noop::WRITE;
             }
             if p.has(flag::MAPPED | flag::YOUNG) {
@@ -471,10 +497,12 @@ impl Mm {
     /// Check the invariants of the module's header; `Err` names the first violation. For tests and `--verify`: O(pages).
     pub fn audit(&self) -> Result<(), String> {
         let (mut present, mut active, mut inactive, mut slots, mut dirty) = (0u64, 0u32, 0u32, 0u32, 0u32);
+        let mut clean = 0;
         for (id, p) in self.pages.iter().enumerate() {
             present += u64::from(p.any(flag::PRESENT));
             active += u32::from(p.list == List::Active);
             inactive += u32::from(p.list == List::Inactive);
+            clean += u32::from(p.list == List::Clean);
             dirty += u32::from(p.any(flag::BUF_DIRTY));
             if p.list != List::None && !p.any(flag::PRESENT) {
                 return Err(format!("page {id} is on {:?} without a frame", p.list));
@@ -499,6 +527,9 @@ impl Mm {
             || (active, inactive) != (self.active.len(), self.inactive.len())
         {
             return Err(format!("lists hold {on_lists:?}, records say {active}, {inactive}"));
+        }
+        if clean != self.clean[0].len() + self.clean[1].len() {
+            return Err(format!("{clean} pages say that they are clean, the lists differ"));
         }
         if slots != self.swap.used() {
             return Err(format!("{slots} slots are referred to, {} in use", self.swap.used()));

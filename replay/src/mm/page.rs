@@ -15,8 +15,10 @@ pub enum List {
     None,
     /// Active list.
     Active,
-    /// Inactive list.
+    /// Inactive list (of the aging kernels: the dirty one).
     Inactive,
+    /// Clean list of its zone (aging kernels).
+    Clean,
 }
 
 /// Flags of a page. The names are the kernel's where it has one.

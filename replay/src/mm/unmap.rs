@@ -5,7 +5,7 @@
 use super::Mm;
 use super::page::{List, flag};
 use super::zone::Zones;
-use crate::config::{ReclaimConfig, UnmapSkips};
+use crate::config::{AgingConfig, ReclaimConfig, UnmapSkips};
 use crate::program::Program;
 
 /// One mapped area.
@@ -22,6 +22,8 @@ struct Space {
     vmas: Vec<Vma>,
     /// Where the next scan goes on: (vma, page).
     at: (usize, u32),
+    /// Mapped pages, about: what is unmapped by a truncation elsewhere is not subtracted.
+    rss: u32,
     done: bool,
 }
 
@@ -47,13 +49,20 @@ impl AddressSpaces {
     pub fn unmap(&mut self, task: u32, area: u32) -> bool {
         let s = &mut self.spaces[task as usize];
         let Some(i) = s.vmas.iter().position(|v| v.area == area) else { return false };
-        s.vmas.remove(i);
+        let gone = s.vmas.remove(i);
+        s.rss = if s.vmas.is_empty() { 0 } else { s.rss.saturating_sub(gone.pages) };
         if s.at.0 > i {
             s.at.0 -= 1;
         } else if s.at.0 == i {
             s.at.1 = 0;
         }
         true
+    }
+
+    /// A page was mapped into a task's space.
+    #[inline]
+    pub fn page_mapped(&mut self, task: u32) {
+        self.spaces[task as usize].rss += 1;
     }
 
     /// Areas that a task maps.
@@ -130,6 +139,76 @@ impl Mm {
         (s.at, s.done) = ((0, 0), true);
     }
 
+    /// `swap_out` of 2.4.5 to 2.4.9: entries of the task's own space, then of the next spaces in turn, a share of each.
+    /// Returns the entries looked at.
+    pub fn swap_out_aging(&mut self, rules: &AgingConfig, task: Option<u32>, priority: u32) -> u32 {
+        self.counters.swap_out_calls += 1;
+        let n = self.spaces.spaces.len();
+        let mut looked_at = 0;
+        if let Some(t) = task {
+            looked_at += self.scan_share(rules, t as usize);
+        }
+        let living = self.spaces.spaces.iter().filter(|s| !s.vmas.is_empty()).count() as u32;
+        if living == 0 {
+            return looked_at;
+        }
+        for _ in 0..=((living << 4) >> priority) {
+            while self.spaces.spaces[self.spaces.cursor].vmas.is_empty() {
+                self.spaces.cursor = (self.spaces.cursor + 1) % n;
+            }
+            looked_at += self.scan_share(rules, self.spaces.cursor);
+            self.spaces.cursor = (self.spaces.cursor + 1) % n;
+        }
+        looked_at
+    }
+
+    /// 1/32 of a space's mapped pages, at least 8, from where its last scan stopped; its end is not passed.
+    fn scan_share(&mut self, rules: &AgingConfig, space: usize) -> u32 {
+        let rss = self.spaces.spaces[space].rss;
+        let share = (rss >> 5).max(8.min(rss));
+        let mut left = share;
+        let (mut v, mut page) = self.spaces.spaces[space].at;
+        while let Some(&Vma { first, pages, .. }) = self.spaces.spaces[space].vmas.get(v) {
+            while page < pages && left > 0 {
+                let id = first + page;
+                if self.page(id).any(flag::MAPPED) {
+                    left -= 1;
+                    if self.try_to_unmap_aged(rules, id) {
+                        self.spaces.spaces[space].rss = self.spaces.spaces[space].rss.saturating_sub(1);
+                    }
+                }
+                page += 1;
+            }
+            if left == 0 {
+                self.spaces.spaces[space].at = (v, page);
+                return share;
+            }
+            (v, page) = (v + 1, 0);
+        }
+        self.spaces.spaces[space].at = (0, 0);
+        share - left
+    }
+
+    /// `try_to_swap_out` of 2.4.5 to 2.4.9; true if the page was unmapped.
+    fn try_to_unmap_aged(&mut self, rules: &AgingConfig, id: u32) -> bool {
+        let p = *self.page(id);
+        if rules.zone_plenty && self.inactive_plenty(usize::from(p.zone)) {
+            return false;
+        }
+        if p.any(flag::YOUNG) {
+            self.clear(id, flag::YOUNG);
+            self.age_up(id);
+            return false;
+        }
+        if p.any(flag::LOCKED) || !self.unmap(id) {
+            return false;
+        }
+        if self.page(id).any(flag::PRESENT) && self.page(id).age == 0 {
+            self.deactivate_aged(id);
+        }
+        true
+    }
+
     /// Unmap one page if nobody used it lately; true if that made it freeable.
     fn try_to_swap_out(&mut self, cfg: &ReclaimConfig, id: u32, class: usize) -> bool {
         let p = *self.page(id);
@@ -151,6 +230,13 @@ impl Mm {
         if spared || (!wanted_zone && !cfg.unmap_foreign) || p.any(flag::LOCKED) {
             return false;
         }
+        self.unmap(id) && p.pins == 0 && wanted_zone
+    }
+
+    /// Replace a page's entry: by its swap slot, which a dirty anonymous page gets here, or by nothing. False if there is no
+    /// slot left.
+    fn unmap(&mut self, id: u32) -> bool {
+        let p = *self.page(id);
         let dirty = p.any(flag::PTE_DIRTY | flag::DIRTY);
         if p.any(flag::ANON) && !p.any(flag::SWAP_CACHE) && dirty {
             if !self.allocate_slot(id) {
@@ -176,6 +262,6 @@ impl Mm {
                 self.zones.give(zone);
             }
         }
-        p.pins == 0 && wanted_zone
+        true
     }
 }

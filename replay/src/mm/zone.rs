@@ -55,6 +55,8 @@ pub struct Zones {
     /// DMA, NORMAL.
     pub zone: [Zone; 2],
     cumulative: bool,
+    /// `memory_pressure` of the aging kernels: allocations, less frees.
+    pub pressure: u64,
 }
 
 impl Zones {
@@ -71,7 +73,7 @@ impl Zones {
             let (min, low, high) = if sizes[i] == 0 { (0, 0, 0) } else { (mask, 2 * mask, 3 * mask) };
             Zone { size: sizes[i], free: sizes[i] - taken, min, low, high, need_balance: false }
         });
-        Self { zone, cumulative: cfg.cumulative }
+        Self { zone, cumulative: cfg.cumulative, pressure: 0 }
     }
 
     /// The first zone of the fallback list: the class that a reclaim on behalf of an allocation has to help.
@@ -136,6 +138,9 @@ impl Zones {
     #[inline]
     pub fn give(&mut self, zone: usize) {
         self.zone[zone].free += 1;
+        if self.pressure > 1 {
+            self.pressure -= 1;
+        }
         debug_assert!(self.zone[zone].free <= self.zone[zone].size);
     }
 

@@ -4,6 +4,8 @@
 //! calls again. All that a reclaim run has to remember stands in its [`Cursor`], which lives with the task, so two tasks
 //! can be inside reclaim at once (they are, on real kernels). A new policy is one file and one arm in [`step`].
 
+pub mod aging;
+mod buffers;
 mod twolist;
 
 use crate::config::{ReclaimConfig, ReclaimPolicy};
@@ -73,6 +75,16 @@ pub struct Cursor {
     pub kept: Option<u8>,
     /// Unmapping after a pass found all the pages it wanted: the run counts as a success.
     pub unmapped: bool,
+    /// Task whose own address space is unmapped first (aging kernels); kswapd has none.
+    pub task: Option<u32>,
+    /// Rounds so far (aging kernels).
+    pub round: u32,
+    /// What is short (aging kernels).
+    pub short: aging::Short,
+    /// The second pass over the dirty list is under way, and so many of its buffers may still be written unwaited.
+    pub second_pass: Option<u32>,
+    /// Pages made clean or inactive.
+    pub cleaned: u32,
     /// Pages looked at since the simulator last charged for it.
     pub scanned: u32,
 }
@@ -92,6 +104,11 @@ impl Cursor {
             keeps_first,
             kept: None,
             unmapped: false,
+            task: None,
+            round: 0,
+            short: aging::Short::default(),
+            second_pass: None,
+            cleaned: 0,
             scanned: 0,
         }
     }
@@ -113,5 +130,6 @@ impl Cursor {
 pub fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits) -> Need {
     match cfg.policy {
         ReclaimPolicy::TwoList => twolist::step(cfg, mm, cur, limits),
+        ReclaimPolicy::Aging => aging::step(cfg, mm, cur),
     }
 }

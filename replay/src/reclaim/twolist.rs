@@ -7,21 +7,13 @@
 //! writes them.
 //! Left out: rescheduling inside the scan, slab reaping (slab here has no empty pages to reap), highmem.
 
+use super::buffers::{Buffers, release_busy, try_to_free_buffers, wait_for, wake_bdflush_if_dirty};
 use super::{Cursor, Need, Phase};
-use crate::config::{BufferWait, MaxMapped, OomRule, ReclaimConfig, RefillRule, ScanBudget};
+use crate::config::{MaxMapped, OomRule, ReclaimConfig, RefillRule, ScanBudget};
 use crate::mm::Mm;
 use crate::mm::page::{List, NIL, flag};
 use crate::mm::zone::Zones;
-use crate::writeback;
 use crate::writeback::DirtyLimits;
-
-/// What `try_to_free_buffers` came to.
-enum Buffers {
-    Dropped,
-    Busy,
-    Write,
-    Wait,
-}
 
 pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits) -> Need {
     loop {
@@ -177,7 +169,7 @@ fn scan(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits
             return Some(wait_for(mm, cur, id, Phase::Written, Need::WritePage(id)));
         }
         if p.any(flag::BUFFER) {
-            match try_to_free_buffers(cfg, mm, cur, id) {
+            match try_to_free_buffers(cfg.buffer_wait, mm, cur.flags, id) {
                 Buffers::Dropped => {}
                 Buffers::Busy => {
                     wake_bdflush_if_dirty(mm, limits);
@@ -249,48 +241,5 @@ fn met_mapped(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, id: u32) -> bo
             cur.scanned += out.looked_at;
             false
         }
-    }
-}
-
-fn try_to_free_buffers(cfg: &ReclaimConfig, mm: &mut Mm, cur: &Cursor, id: u32) -> Buffers {
-    let p = *mm.page(id);
-    if !p.buffer_busy() {
-        mm.drop_buffer(id);
-        return Buffers::Dropped;
-    }
-    if !cur.flags.io {
-        return Buffers::Busy;
-    }
-    if !p.any(flag::BUF_WAIT) {
-        mm.set(id, flag::BUF_WAIT);
-        return Buffers::Busy;
-    }
-    if !p.any(flag::BUF_LOCKED) {
-        return Buffers::Write;
-    }
-    let waits = match cfg.buffer_wait {
-        BufferWait::Any => cur.flags.wait && !p.any(flag::BUF_DIRTY),
-        BufferWait::Laundered => p.any(flag::BUF_LAUNDER),
-    };
-    if waits { Buffers::Wait } else { Buffers::Busy }
-}
-
-fn wait_for(mm: &mut Mm, cur: &mut Cursor, id: u32, phase: Phase, need: Need) -> Need {
-    mm.page_mut(id).pins += 1;
-    cur.page = id;
-    cur.phase = phase;
-    need
-}
-
-/// The buffer in hand is still busy: leave the page.
-fn release_busy(mm: &mut Mm, cur: &mut Cursor) {
-    mm.page_mut(cur.page).pins -= 1;
-    mm.unlock(cur.page);
-    cur.phase = Phase::Scan;
-}
-
-fn wake_bdflush_if_dirty(mm: &mut Mm, limits: &DirtyLimits) {
-    if writeback::over_soft(mm, limits) {
-        mm.wake_bdflush = true;
     }
 }

@@ -17,7 +17,11 @@ impl Sim<'_> {
     }
 
     pub(super) fn step_alloc(&mut self, t: u32, flags: AllocFlags, at: Alloc, sink: &mut dyn ResultSink) -> Flow {
+        if self.config.alloc.policy == AllocPolicy::ThreeList {
+            return self.step_alloc_aging(t, flags, at, sink);
+        }
         match at {
+            Alloc::Yielded | Alloc::Last => unreachable!("states of the aging kernels' allocator"),
             Alloc::Try => {
                 if let Some(zone) = self.mm.zones.take_low() {
                     return self.allocated(t, zone);
@@ -87,7 +91,7 @@ impl Sim<'_> {
         Flow::Continue
     }
 
-    fn allocated(&mut self, t: u32, zone: usize) -> Flow {
+    pub(super) fn allocated(&mut self, t: u32, zone: usize) -> Flow {
         self.mm.note_free();
         self.fruitless = 0;
         self.tasks[t as usize].pop(zone as u32);
@@ -95,15 +99,15 @@ impl Sim<'_> {
     }
 
     /// The request fails, loudly where the kernel says so.
-    fn refused(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
-        if self.config.alloc.policy == AllocPolicy::ClasszoneFail {
+    pub(super) fn refused(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
+        if self.config.alloc.policy != AllocPolicy::ClasszoneRetry {
             let text = "__alloc_pages: 0-order allocation failed".to_owned();
             sink.event(&EventRow { time: self.now, task: Some(t), kind: EventKind::AllocFailure, text });
         }
         self.allocation_failed(t)
     }
 
-    fn allocation_failed(&mut self, t: u32) -> Flow {
+    pub(super) fn allocation_failed(&mut self, t: u32) -> Flow {
         self.mm.counters.alloc_failures += 1;
         self.tasks[t as usize].pop(FAILED);
         Flow::Continue

@@ -6,7 +6,7 @@ use super::Sim;
 use super::frame::{Bdflush, Bread, Frame, Kswapd, Kupdate};
 use super::sched::Flow;
 use super::task::Wait;
-use crate::config::OomRule;
+use crate::config::{OomRule, ReclaimPolicy, WritebackPolicy};
 use crate::mm::buffer::BufList;
 use crate::mm::page::NIL;
 use crate::mm::zone::{AllocFlags, NORMAL};
@@ -17,8 +17,12 @@ use kreplay_traces::units::Nanos;
 
 impl Sim<'_> {
     pub(super) fn step_kswapd(&mut self, t: u32, at: Kswapd, class: u8, more: bool, sink: &mut dyn ResultSink) -> Flow {
+        if self.config.reclaim.policy == ReclaimPolicy::Aging {
+            return self.step_kswapd_aging(t, at, sink);
+        }
         let set = |sim: &mut Self, at, class, more| sim.tasks[t as usize].set_top(Frame::Kswapd { at, class, more });
         match at {
+            Kswapd::Look | Kswapd::Ran => unreachable!("states of the aging kernels' kswapd"),
             Kswapd::Sleep => {
                 if !self.mm.zones.zone.iter().any(|z| z.need_balance) {
                     return self.block_on(t, Wait::Daemon);
@@ -78,17 +82,26 @@ impl Sim<'_> {
             Bdflush::Write => {
                 let (batch, full) = self.take_batch(t);
                 let task = &mut self.tasks[t as usize];
-                task.set_top(Frame::Bdflush { at: Bdflush::Wrote { full } });
+                task.set_top(Frame::Bdflush { at: Bdflush::Wrote { full, wrote: batch.is_some() } });
                 if let Some(batch) = batch {
                     task.push(batch);
                 }
             }
-            Bdflush::Wrote { full } => {
-                if full && writeback::state(&self.mm, &self.limits) != DirtyState::Fine {
+            Bdflush::Wrote { full, wrote } => {
+                let goes_on = match self.config.writeback.policy {
+                    WritebackPolicy::WriteSome => full,
+                    WritebackPolicy::WakeBdflush => full || wrote,
+                };
+                if goes_on && writeback::state(&self.mm, &self.limits) != DirtyState::Fine {
                     self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Write });
                     return Flow::Continue;
                 }
                 self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Waited });
+                if self.config.writeback.policy == WritebackPolicy::WakeBdflush {
+                    self.block.unplug_all();
+                    self.kick();
+                    return Flow::Continue;
+                }
                 if let Some(page) = writeback::first_locked(&mut self.mm) {
                     self.tasks[t as usize].push(Frame::WaitBuffer { page });
                 }
@@ -106,6 +119,11 @@ impl Sim<'_> {
         match at {
             Kupdate::Begin => {
                 set(self, Kupdate::Sleep);
+                if self.config.writeback.policy == WritebackPolicy::WakeBdflush {
+                    self.block.unplug_all();
+                    self.kick();
+                    return Flow::Continue;
+                }
                 if let Some(page) = writeback::first_locked(&mut self.mm) {
                     self.tasks[t as usize].push(Frame::WaitBuffer { page });
                 }

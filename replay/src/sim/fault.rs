@@ -97,6 +97,7 @@ impl Sim<'_> {
                 self.mm.add_anon(id, zone as usize);
                 self.mm.clear(id, flag::ZERO_MAPPED | flag::REFERENCED);
                 self.mm.set(id, flag::MAPPED);
+                self.mm.spaces.page_mapped(t);
                 self.use_mapping(id, true);
                 if self.config.reclaim.anon_on_lru {
                     self.mm.lru_add(id);
@@ -123,6 +124,7 @@ impl Sim<'_> {
                     return Some(self.wait_on_page(t, Wait::Page(id)));
                 }
                 self.map_swapped(id, write);
+                self.mm.spaces.page_mapped(t);
                 None
             }
             at => unreachable!("a touch of anonymous memory is never at {at:?}"),
@@ -211,6 +213,7 @@ impl Sim<'_> {
                     return Some(self.wait_on_page(t, Wait::Page(id)));
                 }
                 self.mm.set(id, flag::MAPPED);
+                self.mm.spaces.page_mapped(t);
                 self.mm.page_mut(id).flags &= !flag::READAHEAD;
                 if self.config.reclaim.fault_activates && self.mm.page(id).list == List::Inactive {
                     self.mm.activate(id);

@@ -163,6 +163,10 @@ pub enum Alloc {
     Rebalance,
     /// Reclaim is over.
     Reclaimed,
+    /// Other tasks ran (aging kernels).
+    Yielded,
+    /// Anything that is left (aging kernels).
+    Last,
 }
 
 /// Progress of reading a metadata block.
@@ -211,6 +215,10 @@ pub enum Kswapd {
     Reclaimed,
     /// Rested after a failure.
     Rested,
+    /// Look for shortages (aging kernels).
+    Look,
+    /// A run is over (aging kernels).
+    Ran,
 }
 
 /// Progress of bdflush.
@@ -222,6 +230,8 @@ pub enum Bdflush {
     Wrote {
         /// There may be more.
         full: bool,
+        /// Something was written.
+        wrote: bool,
     },
     /// Waited for one buffer.
     Waited,

@@ -8,6 +8,7 @@ pub mod event;
 pub mod frame;
 pub mod task;
 
+mod aging;
 mod alloc;
 mod daemons;
 mod fault;
@@ -227,6 +228,9 @@ pub struct Sim<'p> {
     /// Pages under swap I/O that nobody waits for, and how many there may be.
     swap_in_flight: u32,
     swap_flight_limit: u32,
+    /// When kswapd's sleep ends by itself, and when memory statistics are due (aging kernels).
+    kswapd_deadline: Nanos,
+    next_recalc: Nanos,
 }
 
 const fn assert_clone_send<T: Clone + Send + 'static>() {}
@@ -342,6 +346,8 @@ impl<'p> Sim<'p> {
             progress: 0,
             progress_seen: 0,
             idle_samples: 0,
+            kswapd_deadline: Nanos::ZERO,
+            next_recalc: Nanos::ZERO,
             swap_in_flight: 0,
             swap_flight_limit,
         };
@@ -444,6 +450,8 @@ impl<'p> Sim<'p> {
 
     fn handle(&mut self, event: Event, sink: &mut dyn ResultSink) {
         match event {
+            // An earlier sleep's timer must not cut the one in hand short.
+            Event::Wake(t) if t == self.kswapd && self.now < self.kswapd_deadline => {}
             Event::Wake(t) => self.wake(t),
             Event::CpuFree(c) => self.burst_over(c as usize),
             Event::IoDone(slot) => self.io_done(slot, sink),

@@ -180,8 +180,13 @@ impl Sim<'_> {
         let first_use =
             self.config.reclaim.read_mark == ReadMark::EveryCopy || offset == 0 || !self.ofds[op.ofd as usize].reada;
         op.pos += n;
-        if first_use {
-            self.mm.mark_accessed(id);
+        match self.mm.aging {
+            None if first_use => self.mm.mark_accessed(id),
+            None => {}
+            Some(rules) => {
+                self.mm.looked_up(id);
+                self.mm.used_aged(id, rules);
+            }
         }
         self.mm.page_mut(id).flags &= !flag::READAHEAD;
         self.mm.refresh_hot(id);
@@ -272,6 +277,9 @@ impl Sim<'_> {
                     return self.readahead_over(t, base, done);
                 }
                 let present = self.mm.page(op.first + index as u32).any(flag::PRESENT);
+                if present {
+                    self.mm.looked_up(op.first + index as u32);
+                }
                 let at = if present { Bring::Next } else { Bring::Allocated };
                 self.tasks[t as usize].set_top(Frame::Readahead { base, done, max, at });
                 if !present {
@@ -306,6 +314,24 @@ impl Sim<'_> {
             o.ramax = (2 * o.ramax).min(max);
         }
         self.tasks[t as usize].pop(0);
+        if self.mm.aging.is_some_and(|r| r.drop_behind) && done > 0 {
+            self.drop_behind(t);
+        }
         Flow::Continue
+    }
+
+    /// `drop_behind` of 2.4.5 to 2.4.7: a new window was asked for, so what was read before it is deactivated, back to the
+    /// first page that is not there.
+    fn drop_behind(&mut self, t: u32) {
+        let op = &self.tasks[t as usize].op;
+        let window = self.ofds[op.ofd as usize].rawin;
+        let (first, index) = (op.first, op.pos / PAGE_BYTES);
+        for i in (index.saturating_sub(window)..index).rev() {
+            let id = first + i as u32;
+            if !self.mm.page(id).any(flag::PRESENT) {
+                break;
+            }
+            self.mm.deactivate_aged(id);
+        }
     }
 }

@@ -8,6 +8,7 @@ use super::frame::{Balance, Bread, FAILED, Frame};
 use super::sched::Flow;
 use super::task::{At, Wait};
 use crate::block::{BioKind, Dir};
+use crate::config::WritebackPolicy;
 use crate::mm::page::{flag, noop};
 use crate::mm::zone::AllocFlags;
 use crate::writeback::{self, DirtyState};
@@ -225,7 +226,19 @@ impl Sim<'_> {
 
     fn end_page(&mut self, t: u32) {
         let id = self.page_in_hand(t);
-        self.mm.set(id, flag::REFERENCED);
+        match self.mm.aging {
+            None => self.mm.set(id, flag::REFERENCED),
+            Some(rules) => {
+                self.mm.looked_up(id);
+                let op = &self.tasks[t as usize].op;
+                let completes = op.end - op.pos >= PAGE_BYTES - op.pos % PAGE_BYTES;
+                if rules.drop_behind && completes {
+                    self.mm.deactivate_aged(id);
+                } else {
+                    self.mm.used_aged(id, rules);
+                }
+            }
+        }
         self.mm.page_mut(id).flags &= !flag::READAHEAD;
         self.mm.unlock(id);
         self.mm.refresh_hot(id);
@@ -245,6 +258,15 @@ impl Sim<'_> {
                     DirtyState::Fine => {
                         self.tasks[t as usize].pop(0);
                         return Flow::Continue;
+                    }
+                    state if self.config.writeback.policy == WritebackPolicy::WakeBdflush => {
+                        self.mm.wake_bdflush = true;
+                        if state == DirtyState::Soft {
+                            self.tasks[t as usize].pop(0);
+                            return Flow::Continue;
+                        }
+                        // Writes a batch as well, and waits for nothing but request slots.
+                        Balance::Soft
                     }
                     DirtyState::Soft => Balance::Soft,
                     DirtyState::Hard => Balance::Hard,

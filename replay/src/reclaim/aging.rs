@@ -1,0 +1,371 @@
+//! Active, dirty and clean lists, pages with ages: 2.4.5 to 2.4.9.
+//!
+//! Source: mm/vmscan.c (`do_try_to_free_pages`, `page_launder`, `refill_inactive_scan`). What the versions differ in is in
+//! [`AgingConfig`]. A run makes pages clean and inactive; frames are taken from the clean lists by the allocation itself.
+//! Left out: slab reaping, highmem, ramdisk pages.
+
+use super::buffers::{Buffers, release_busy, try_to_free_buffers, wait_for};
+use super::{Cursor, Need, Phase};
+use crate::config::{AgingConfig, AgingDriver, LaunderRule, ReclaimConfig};
+use crate::mm::Mm;
+use crate::mm::page::{List, NIL, flag};
+use crate::mm::zone::{AllocFlags, DMA, NORMAL};
+
+/// DEF_PRIORITY: 1/64 of a list is a round's share.
+const SHARE: u32 = 6;
+/// Rounds of a run at most.
+const ROUNDS: u32 = 64;
+
+/// Which kinds of pages are short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Short {
+    /// Free and clean ones.
+    pub free: bool,
+    /// Inactive ones.
+    pub inactive: bool,
+}
+
+impl Short {
+    fn any(self) -> bool {
+        self.free || self.inactive
+    }
+}
+
+pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Need {
+    let rules = &cfg.aging;
+    loop {
+        match cur.phase {
+            Phase::Pass => begin_round(cfg, mm, cur),
+            Phase::Scan => {
+                if let Some(need) = launder(cfg, mm, cur) {
+                    return need;
+                }
+                if begin_second_pass(rules, mm, cur) {
+                    continue;
+                }
+                if let Some(ok) = end_round(cfg, mm, cur) {
+                    return Need::Done(ok);
+                }
+            }
+            Phase::Written | Phase::Waited => {
+                mm.page_mut(cur.page).pins -= 1;
+                cur.phase = Phase::Scan;
+            }
+            Phase::BufferWritten => {
+                // With leave to wait the buffer is tried again at once, and found locked.
+                if !buffer_flags(cur).wait {
+                    mm.wake_bdflush = true;
+                }
+                back_to_dirty(mm, cur);
+            }
+            Phase::BufferWaited => {
+                if mm.page(cur.page).buffer_busy() {
+                    back_to_dirty(mm, cur);
+                } else {
+                    let id = cur.page;
+                    mm.page_mut(id).pins -= 1;
+                    mm.drop_buffer(id);
+                    cur.phase = Phase::Scan;
+                    without_buffers(mm, cur, id);
+                }
+            }
+            Phase::Failed => return Need::Done(false),
+        }
+    }
+}
+
+/// Aging and unmapping of a round, then what there is to launder.
+fn begin_round(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) {
+    let rules = &cfg.aging;
+    if cur.round == 0 {
+        cur.short = match rules.driver {
+            // Rounds begin with aging, whatever is short.
+            AgingDriver::Rounds => Short { free: false, inactive: true },
+            AgingDriver::ZoneStages => Short { free: true, inactive: false },
+            AgingDriver::Stages => Short { free: shortage(rules, mm).free, inactive: false },
+        };
+    }
+    if cur.short.inactive && rules.driver == AgingDriver::Rounds {
+        unmap_and_age(cfg, mm, cur, u32::MAX);
+    }
+    mm.counters.shrink_calls += 1;
+    cur.second_pass = None;
+    cur.scan_left = match (cur.short.free, rules.launder) {
+        (false, _) => 0,
+        (true, LaunderRule::Share) => i64::from(mm.inactive.len() >> SHARE),
+        (true, LaunderRule::TwoPasses) => i64::from(mm.inactive.len()),
+    };
+    cur.phase = Phase::Scan;
+}
+
+/// The dirty list was gone through: once more with I/O, if frames are still short?
+fn begin_second_pass(rules: &AgingConfig, mm: &mut Mm, cur: &mut Cursor) -> bool {
+    let again = rules.launder == LaunderRule::TwoPasses
+        && cur.short.free
+        && cur.second_pass.is_none()
+        && cur.flags.io
+        && shortage(rules, mm).free;
+    if again {
+        // MAX_LAUNDER: four clusters, with a cluster of 16 pages.
+        cur.second_pass = Some(64);
+        cur.scan_left = i64::from(mm.inactive.len());
+        mm.wake_bdflush = true;
+    }
+    again
+}
+
+/// Name caches and shortages after a round; the run's outcome if it is over.
+fn end_round(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<bool> {
+    let rules = &cfg.aging;
+    let shrinks = match rules.driver {
+        AgingDriver::Stages => cur.short.free,
+        AgingDriver::ZoneStages => true,
+        AgingDriver::Rounds => cur.round > 0 || cur.short.free,
+    };
+    if shrinks && cur.flags.fs {
+        mm.shrink_names(cfg.dcache_divisor.max(1));
+    }
+    cur.round += 1;
+    match rules.driver {
+        AgingDriver::Rounds => {
+            cur.short = shortage(rules, mm);
+            if cur.round >= ROUNDS || !cur.short.any() {
+                return Some(!cur.short.any());
+            }
+            cur.phase = Phase::Pass;
+            None
+        }
+        AgingDriver::Stages | AgingDriver::ZoneStages => {
+            let mut progress = cur.cleaned > 0;
+            if shortage(rules, mm).inactive {
+                progress |= refill(cfg, mm, cur);
+            }
+            Some(progress)
+        }
+    }
+}
+
+/// `refill_inactive` of 2.4.5 to 2.4.8: rounds of unmapping and aging until the caller's share is done.
+fn refill(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> bool {
+    let (mut left, mut tries) = match cur.task {
+        Some(_) => (16, 6),
+        None => (missing_inactive(mm), ROUNDS),
+    };
+    let wanted = left;
+    loop {
+        let done = unmap_and_age(cfg, mm, cur, left.max(1) as u32);
+        left -= i64::from(done);
+        tries -= 1;
+        if left <= 0 {
+            return left < wanted;
+        }
+        if tries == 0 {
+            return false;
+        }
+        if !shortage(&cfg.aging, mm).inactive {
+            return left < wanted;
+        }
+    }
+}
+
+fn unmap_and_age(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, target: u32) -> u32 {
+    cur.scanned += mm.swap_out_aging(&cfg.aging, cur.task, SHARE);
+    let done = age_active(&cfg.aging, mm, cur, i64::from(mm.active.len() >> SHARE), target);
+    cur.cleaned += done;
+    done
+}
+
+/// Background aging of 2.4.6 to 2.4.8: 1/16 of the active list, whatever is short.
+pub fn age_in_background(cfg: &ReclaimConfig, mm: &mut Mm) -> u32 {
+    let mut cur = Cursor::new(cfg, NORMAL, AllocFlags::USER, false);
+    age_active(&cfg.aging, mm, &mut cur, i64::from(mm.active.len() >> 4), u32::MAX);
+    cur.scanned
+}
+
+/// `refill_inactive_scan`: `steps` pages from the active list's tail, until `target` of them went to the dirty list.
+fn age_active(rules: &AgingConfig, mm: &mut Mm, cur: &mut Cursor, mut steps: i64, target: u32) -> u32 {
+    mm.counters.refill_calls += 1;
+    let mut deactivated = 0;
+    while steps > 0 {
+        steps -= 1;
+        let id = mm.active.tail();
+        if id == NIL {
+            break;
+        }
+        cur.scanned += 1;
+        let p = *mm.page(id);
+        if rules.zone_plenty && mm.inactive_plenty(usize::from(p.zone)) {
+            mm.active.rotate(&mut mm.pages, id);
+            continue;
+        }
+        if p.any(flag::REFERENCED) {
+            mm.clear(id, flag::REFERENCED);
+            mm.age_up(id);
+            mm.active.rotate(&mut mm.pages, id);
+            continue;
+        }
+        mm.age_down(id);
+        if mm.page(id).age == 0 && !p.in_use() {
+            mm.deactivate_aged(id);
+            deactivated += 1;
+            if deactivated >= target {
+                break;
+            }
+        } else {
+            mm.active.rotate(&mut mm.pages, id);
+        }
+    }
+    deactivated
+}
+
+/// What an attempt to free buffers may do: in two passes the first starts no I/O, the second waits for nothing while its
+/// budget lasts.
+fn buffer_flags(cur: &Cursor) -> AllocFlags {
+    match cur.second_pass {
+        Some(u32::MAX) | None => cur.flags,
+        Some(_) => AllocFlags { wait: false, ..cur.flags },
+    }
+}
+
+/// `page_launder` from where it stands to the end of the pass (`None`) or to something that takes time.
+fn launder(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<Need> {
+    let rules = &cfg.aging;
+    let first_of_two = rules.launder == LaunderRule::TwoPasses && cur.second_pass.is_none();
+    loop {
+        let id = mm.inactive.tail();
+        if cur.scan_left <= 0 || id == NIL {
+            return None;
+        }
+        cur.scan_left -= 1;
+        cur.scanned += 1;
+        let p = *mm.page(id);
+        let aged = rules.driver == AgingDriver::Stages && p.age > 0;
+        if p.any(flag::REFERENCED) || aged || (!p.any(flag::BUFFER) && p.in_use()) {
+            mm.move_to(id, List::Active);
+            if rules.driver != AgingDriver::Stages {
+                mm.page_mut(id).age = rules.start;
+            }
+            continue;
+        }
+        if (rules.zone_plenty && mm.free_plenty(usize::from(p.zone))) || p.any(flag::LOCKED) {
+            mm.inactive.rotate(&mut mm.pages, id);
+            continue;
+        }
+        if p.any(flag::DIRTY) {
+            if first_of_two || !cur.flags.fs {
+                mm.inactive.rotate(&mut mm.pages, id);
+                continue;
+            }
+            mm.clear(id, flag::DIRTY);
+            mm.lock(id);
+            mm.counters.laundered_pages += 1;
+            return Some(wait_for(mm, cur, id, Phase::Written, Need::WritePage(id)));
+        }
+        if !p.any(flag::BUFFER) {
+            if p.has_mapping() {
+                mm.move_to(id, List::Clean);
+                cur.cleaned += 1;
+            } else {
+                mm.move_to(id, List::Active);
+            }
+            continue;
+        }
+        mm.lru_del(id);
+        let flags = launder_flags(cur, first_of_two);
+        match try_to_free_buffers(cfg.buffer_wait, mm, flags, id) {
+            Buffers::Dropped => {
+                if without_buffers(mm, cur, id) && rules.launder == LaunderRule::TwoPasses && !shortage(rules, mm).free
+                {
+                    return None;
+                }
+            }
+            Buffers::Busy => {
+                mm.wake_bdflush |= flags.io;
+                mm.move_to(id, List::Inactive);
+            }
+            Buffers::Write => {
+                mm.lock(id);
+                mm.begin_buffer_write(id);
+                mm.counters.laundered_pages += 1;
+                return Some(wait_for(mm, cur, id, Phase::BufferWritten, Need::WriteBuffer(id)));
+            }
+            Buffers::Wait => {
+                mm.lock(id);
+                return Some(wait_for(mm, cur, id, Phase::BufferWaited, Need::WaitBuffer(id)));
+            }
+        }
+    }
+}
+
+/// Leave for the next attempt on a buffer; counts down what the second pass may write without waiting.
+fn launder_flags(cur: &mut Cursor, first_of_two: bool) -> AllocFlags {
+    if first_of_two {
+        return AllocFlags { wait: false, io: false, fs: cur.flags.fs };
+    }
+    match cur.second_pass {
+        None | Some(u32::MAX) => cur.flags,
+        // The budget is used up: wait as well, unless pages were cleaned without it.
+        Some(0) if cur.cleaned == 0 => {
+            cur.second_pass = Some(u32::MAX);
+            cur.flags
+        }
+        Some(0) => AllocFlags { wait: false, io: false, fs: cur.flags.fs },
+        Some(n) => {
+            cur.second_pass = Some(n - 1);
+            AllocFlags { wait: false, ..cur.flags }
+        }
+    }
+}
+
+/// A page lost its buffers: pure buffer pages are freed (true), others become clean, or active if somebody uses them.
+fn without_buffers(mm: &mut Mm, cur: &mut Cursor, id: u32) -> bool {
+    if mm.page(id).any(flag::LOCKED) {
+        mm.unlock(id);
+    }
+    if mm.page(id).any(flag::META) && !mm.page(id).in_use() {
+        let zone = mm.remove_from_page_cache(id);
+        mm.zones.give(zone);
+        cur.cleaned += 1;
+        mm.counters.evicted_pages += 1;
+        return true;
+    }
+    if mm.page(id).in_use() {
+        mm.move_to(id, List::Active);
+    } else {
+        mm.move_to(id, List::Clean);
+        cur.cleaned += 1;
+    }
+    false
+}
+
+/// The buffer in hand stays busy: the page goes back to the dirty list.
+fn back_to_dirty(mm: &mut Mm, cur: &mut Cursor) {
+    let id = cur.page;
+    release_busy(mm, cur);
+    mm.move_to(id, List::Inactive);
+}
+
+/// How many inactive pages the machine lacks.
+fn missing_inactive(mm: &Mm) -> i64 {
+    let (_, _, high) = mm.free_marks();
+    let have = mm.inactive_in(DMA) + mm.inactive_in(NORMAL);
+    let missing = (high + mm.inactive_target()) as i64 - have as i64;
+    if missing > 0 {
+        return missing;
+    }
+    let zone = |z: usize| (mm.zones.zone[z].high as i64 - mm.inactive_in(z) as i64).max(0);
+    zone(DMA) + zone(NORMAL)
+}
+
+/// `free_shortage` and `inactive_shortage`.
+pub fn shortage(rules: &AgingConfig, mm: &Mm) -> Short {
+    let (_, _, high) = mm.free_marks();
+    let zones = || [DMA, NORMAL].into_iter().filter(|&z| mm.zones.zone[z].size > 0);
+    let below_high = zones().any(|z| mm.inactive_in(z) < mm.zones.zone[z].high);
+    let inactive = mm.inactive_in(DMA) + mm.inactive_in(NORMAL) < high + mm.inactive_target() || below_high;
+    let local = match rules.driver {
+        AgingDriver::Stages => zones().any(|z| mm.available(z) < mm.zones.zone[z].min),
+        AgingDriver::ZoneStages | AgingDriver::Rounds => zones().any(|z| mm.available(z) < mm.zones.zone[z].low),
+    };
+    Short { free: local || mm.available_all() < high, inactive }
+}

@@ -1,0 +1,222 @@
+//! Allocation and kswapd of 2.4.5 to 2.4.9: frames from the free and the clean lists, reclaim for all zones.
+//!
+//! Source: mm/page_alloc.c (`__alloc_pages`), mm/vmscan.c (`kswapd`, `kreclaimd`). Reduced: kreclaimd does its work at once
+//! when it is woken (it never waits).
+
+use super::Sim;
+use super::frame::{Alloc, Frame, Kswapd};
+use super::sched::Flow;
+use super::task::Wait;
+use crate::config::AgingDriver;
+use crate::mm::zone::{AllocFlags, DMA, NORMAL};
+use crate::reclaim::{Cursor, aging};
+use crate::results::ResultSink;
+use kreplay_traces::units::Nanos;
+
+/// Which of a zone's marks an attempt goes by.
+#[derive(Clone, Copy)]
+enum Mark {
+    Min,
+    Low,
+    High,
+}
+
+/// kswapd wakes at least this often.
+const KSWAPD_INTERVAL: Nanos = Nanos::from_secs(1);
+
+impl Sim<'_> {
+    pub(super) fn step_alloc_aging(&mut self, t: u32, flags: AllocFlags, at: Alloc, sink: &mut dyn ResultSink) -> Flow {
+        let set = |sim: &mut Self, at| sim.tasks[t as usize].set_top(Frame::Alloc { flags, at });
+        match at {
+            Alloc::Try => {
+                self.mm.zones.pressure += 1;
+                let found = self
+                    .take_free()
+                    .or_else(|| self.take_available(Mark::High, flags.wait))
+                    .or_else(|| self.take_available(Mark::Low, flags.wait));
+                if let Some(zone) = found {
+                    return self.allocated(t, zone);
+                }
+                self.wake_daemon(self.kswapd);
+                set(self, Alloc::Yielded);
+                if flags.wait { Flow::Yield } else { Flow::Continue }
+            }
+            Alloc::Yielded => {
+                if let Some(zone) = self.take_available(Mark::Min, flags.wait) {
+                    return self.allocated(t, zone);
+                }
+                let task = &mut self.tasks[t as usize];
+                if task.memalloc || task.dying || !flags.wait {
+                    set(self, Alloc::Last);
+                    return Flow::Continue;
+                }
+                self.mm.counters.direct_reclaim_calls += 1;
+                let mut cursor = Cursor::new(&self.config.reclaim, NORMAL, flags, false);
+                cursor.task = Some(t);
+                task.memalloc = true;
+                task.reclaim = Some(cursor);
+                task.set_top(Frame::Alloc { flags, at: Alloc::Reclaimed });
+                task.push(Frame::Reclaim);
+                Flow::Continue
+            }
+            Alloc::Reclaimed => {
+                let task = &mut self.tasks[t as usize];
+                task.memalloc = false;
+                task.reclaim = None;
+                let progress = task.ret == 1;
+                if !progress && !flags.fs {
+                    // Such a request fails without a word.
+                    return self.allocation_failed(t);
+                }
+                self.fruitless += 1;
+                self.charge(self.config.machine.syscall_ns);
+                set(self, Alloc::Try);
+                Flow::Continue
+            }
+            Alloc::Last => {
+                let privileged = self.tasks[t as usize].memalloc || self.tasks[t as usize].dying;
+                for zone in [NORMAL, DMA] {
+                    if flags.wait && self.mm.reclaim_page(zone) {
+                        return self.allocated(t, zone);
+                    }
+                    let z = &mut self.mm.zones.zone[zone];
+                    if z.free > 0 && (privileged || z.free >= z.min / 4) {
+                        z.free -= 1;
+                        return self.allocated(t, zone);
+                    }
+                }
+                self.refused(t, sink)
+            }
+            Alloc::Rebalance => unreachable!("a state of the classzone allocator"),
+        }
+    }
+
+    /// A frame of a zone with at least `low` free; zones below `min` have kreclaimd refill them.
+    fn take_free(&mut self) -> Option<usize> {
+        for zone in [NORMAL, DMA] {
+            let z = &mut self.mm.zones.zone[zone];
+            if z.size == 0 {
+                continue;
+            }
+            if z.free >= z.low && z.free > 0 {
+                z.free -= 1;
+                return Some(zone);
+            }
+            if z.free < z.min {
+                self.kreclaimd();
+            }
+        }
+        None
+    }
+
+    /// A frame of a zone whose free and clean pages reach a mark: a clean page's first, if the caller may wait.
+    fn take_available(&mut self, mark: Mark, direct: bool) -> Option<usize> {
+        for zone in [NORMAL, DMA] {
+            let z = self.mm.zones.zone[zone];
+            let level = match mark {
+                Mark::Min => z.min,
+                Mark::Low => z.low,
+                Mark::High => z.high,
+            };
+            if z.size == 0 || self.mm.available(zone) < level {
+                continue;
+            }
+            if direct && self.mm.reclaim_page(zone) {
+                return Some(zone);
+            }
+            let z = &mut self.mm.zones.zone[zone];
+            if z.free > 0 {
+                z.free -= 1;
+                return Some(zone);
+            }
+        }
+        None
+    }
+
+    /// Clean pages become free ones, up to `low` of each zone.
+    fn kreclaimd(&mut self) {
+        for zone in [DMA, NORMAL] {
+            while self.mm.zones.zone[zone].free < self.mm.zones.zone[zone].low && self.mm.reclaim_page(zone) {
+                self.mm.zones.give(zone);
+            }
+        }
+    }
+
+    pub(super) fn step_kswapd_aging(&mut self, t: u32, at: Kswapd, sink: &mut dyn ResultSink) -> Flow {
+        let set = |sim: &mut Self, at| sim.tasks[t as usize].set_top(Frame::Kswapd { at, class: 0, more: false });
+        let driver = self.config.reclaim.aging.driver;
+        match at {
+            Kswapd::Sleep => {
+                set(self, Kswapd::Look);
+                self.kswapd_deadline = self.timer_at(KSWAPD_INTERVAL);
+                self.events.push(self.kswapd_deadline, super::event::Event::Wake(t));
+                self.block_on(t, Wait::Daemon)
+            }
+            Kswapd::Look => {
+                self.once_a_second();
+                let short = aging::shortage(&self.config.reclaim.aging, &self.mm);
+                if driver != AgingDriver::Rounds && !short.free && !short.inactive {
+                    set(self, Kswapd::Ran);
+                    return Flow::Continue;
+                }
+                self.mm.counters.kswapd_runs += 1;
+                let flags = AllocFlags { wait: false, io: true, fs: true };
+                let task = &mut self.tasks[t as usize];
+                task.reclaim = Some(Cursor::new(&self.config.reclaim, NORMAL, flags, false));
+                task.ret = 1;
+                set(self, Kswapd::Ran);
+                self.tasks[t as usize].push(Frame::Reclaim);
+                Flow::Continue
+            }
+            Kswapd::Ran => {
+                let short = aging::shortage(&self.config.reclaim.aging, &self.mm);
+                let rests = match driver {
+                    AgingDriver::Rounds => self.tasks[t as usize].ret == 1 || !(short.free || short.inactive),
+                    AgingDriver::Stages | AgingDriver::ZoneStages => !short.free || !short.inactive,
+                };
+                if driver != AgingDriver::Rounds || rests {
+                    self.block.unplug_all();
+                    self.kick();
+                }
+                if rests {
+                    set(self, Kswapd::Sleep);
+                    return Flow::Continue;
+                }
+                if self.out_of_clean_memory() {
+                    self.oom_kill(sink);
+                }
+                // It goes round again without sleeping; others of its class get their turn.
+                self.charge(self.config.machine.syscall_ns);
+                set(self, Kswapd::Look);
+                Flow::Yield
+            }
+            Kswapd::Zone | Kswapd::Reclaimed | Kswapd::Rested => {
+                unreachable!("a state of the classzone kernels' kswapd")
+            }
+        }
+    }
+
+    /// `recalculate_vm_stats` and background aging.
+    fn once_a_second(&mut self) {
+        if self.now < self.next_recalc {
+            return;
+        }
+        self.next_recalc = self.now + Nanos::from_secs(1);
+        self.mm.zones.pressure -= self.mm.zones.pressure >> 6;
+        if self.config.reclaim.aging.driver != AgingDriver::Rounds {
+            let scanned = aging::age_in_background(&self.config.reclaim, &mut self.mm);
+            self.charge(u64::from(scanned) * self.config.machine.scan_page_ns);
+        }
+    }
+
+    /// `out_of_memory` of 2.4.5 to 2.4.9.
+    fn out_of_clean_memory(&self) -> bool {
+        let (min, low, _) = self.mm.free_marks();
+        let frames: u64 = self.mm.zones.zone.iter().map(|z| z.size).sum();
+        let cache = self.mm.cache_pages - self.mm.swap_cache_pages;
+        self.mm.zones.free() <= min
+            && self.mm.available_all() <= low
+            && cache * 100 <= frames * 4
+            && self.mm.swap.free() == 0
+    }
+}
