@@ -187,6 +187,11 @@ impl BlockLayer {
         Some(Started { dev: dev as DevId, rq, done_at: served.done_at, nr })
     }
 
+    /// A flush command, which goes past the queue: when everything that the device took before `now` is on its medium.
+    pub fn flush(&mut self, dev: DevId, now: Nanos) -> Nanos {
+        self.units[dev as usize].device.flush(now)
+    }
+
     /// When an elevator holds requests back on purpose: the time at which to call [`BlockLayer::start`] again.
     pub fn timer(&self) -> Option<Nanos> {
         self.units.iter().filter_map(|u| u.queue.elevator.timer()).min()

@@ -26,6 +26,10 @@ pub(crate) struct Transfer {
 pub(crate) trait Device {
     /// Accepts a request; when it will be done, and how long the device works on it.
     fn serve(&mut self, now: Nanos, t: Transfer) -> Served;
+    /// Empties the write cache; when it is empty. Without one, what is complete is on the medium.
+    fn flush(&mut self, now: Nanos) -> Nanos {
+        now
+    }
 }
 
 /// Timing of an accepted request.
@@ -54,6 +58,15 @@ impl Device for AnyDevice {
             Self::Null(d) => d.serve(now, t),
             Self::Ssd(d) => d.serve(now, t),
             Self::Disk(d) => d.serve(now, t),
+        }
+    }
+
+    fn flush(&mut self, now: Nanos) -> Nanos {
+        match self {
+            Self::Rotating(d) => d.flush(now),
+            Self::Null(d) => d.flush(now),
+            Self::Ssd(d) => d.flush(now),
+            Self::Disk(d) => d.flush(now),
         }
     }
 }
