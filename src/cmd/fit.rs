@@ -43,7 +43,8 @@ fn page(r: &FitReport) -> String {
         "{}: {} requests fitted, {} tested, mean {:.3} ms\n\n",
         r.device, r.fitted_requests, r.tested_requests, r.recorded_mean_ms
     );
-    let _ = writeln!(t, "  {:<10} {:>16} {:>16} {:>16}", "model", "demerit fitted %", "demerit tested %", "per request %");
+    let _ =
+        writeln!(t, "  {:<10} {:>16} {:>16} {:>16}", "model", "demerit fitted %", "demerit tested %", "per request %");
     for m in &r.models {
         let _ = writeln!(
             t,

@@ -77,7 +77,7 @@ pub fn compile(
     for (&number, s) in &seen {
         // A device that queues bios but never dispatches, beside one that does, passes them on: its bios are queued again
         // below. Driving both would move everything twice.
-        if (any_dispatch && s.dispatched == 0) || (s.queued == 0 && s.dispatched == 0) {
+        if s.dispatched == 0 && (any_dispatch || s.queued == 0) {
             c.program.coverage.stacked += s.queued;
             continue;
         }
@@ -95,6 +95,11 @@ pub fn compile(
     rows.each(&mut |row| c.row(row))?;
     c.finish();
     Ok(c.program)
+}
+
+/// From a bio to the release of its task's list, ns.
+fn hold(queued: Nanos, released: Nanos) -> u32 {
+    u32::try_from(released.saturating_sub(queued).get()).unwrap_or(u32::MAX).min(NO_UNPLUG - 1)
 }
 
 /// State of a task between rows.
@@ -260,13 +265,22 @@ impl Compiler {
         let state = &mut self.states[task as usize];
         let Some(last) = state.last else { return };
         state.plugged = false;
-        // In the middle of a bio it is the queue that releases the list, for its size or before the task sleeps.
         if gets && state.left > 0 {
+            // In the middle of a bio the list is released for its size, which is the queue's own rule, or (UT) because
+            // the task sleeps for a slot: then what it held before that bio goes.
+            let task = self.program.actions[last as usize].task;
+            let before = self.program.tasks[task as usize].actions.iter().rev().nth(1).copied();
+            if let Some(before) = before.filter(|_| row.action == "UT") {
+                let b = &mut self.program.actions[before as usize];
+                if b.hold_ns == NO_UNPLUG {
+                    b.hold_ns = hold(b.at, at);
+                }
+            }
             return;
         }
         let a = &mut self.program.actions[last as usize];
         state.doubtful = Some((last, a.hold_ns));
-        a.hold_ns = u32::try_from(at.saturating_sub(a.at).get()).unwrap_or(NO_UNPLUG - 1).min(NO_UNPLUG - 1);
+        a.hold_ns = hold(a.at, at);
     }
 
     fn dispatch(&mut self, row: &BlockRow<'_>, dev: u16, at: Nanos, sector: Option<u64>, nr: u64, stands: bool) {

@@ -178,7 +178,10 @@ struct Engine<'a, O> {
     ready: Vec<u32>,
     second: Nanos,
     moved: [u64; 2],
-    queued: u64,
+    /// Requests in service or held by each device.
+    at_device: Vec<u32>,
+    /// Request slots of a queue; 0 = by memory size, many.
+    slots: u32,
     out: Replayed,
 }
 
@@ -206,7 +209,8 @@ impl<'a, O: Observe> Engine<'a, O> {
             ready: Vec::new(),
             second: Nanos::from_secs(1),
             moved: [0; 2],
-            queued: 0,
+            at_device: vec![0; p.devices.len()],
+            slots: config.queue.slots,
             out: Replayed::default(),
         }
     }
@@ -288,11 +292,17 @@ impl<'a, O: Observe> Engine<'a, O> {
 
     fn advance(&mut self, to: Nanos) {
         while self.second <= to {
-            self.o.second(self.second, self.moved, self.queued);
+            let queued = (0..self.at_device.len()).map(|d| u64::from(self.in_use(d as u16))).sum();
+            self.o.second(self.second, self.moved, queued);
             self.moved = [0; 2];
             self.second += Nanos::from_secs(1);
         }
         self.now = to;
+    }
+
+    /// Requests that a device's queue and the device have.
+    fn in_use(&self, dev: u16) -> u32 {
+        self.layer.queue_len(DevId::from(dev)) as u32 + self.at_device[usize::from(dev)]
     }
 
     fn happen(&mut self, event: Event) {
@@ -306,6 +316,7 @@ impl<'a, O: Observe> Engine<'a, O> {
 
     fn start(&mut self) {
         while let Some(s) = self.layer.start(self.now) {
+            self.at_device[s.dev as usize] += 1;
             let handling = u64::from(s.nr).div_ceil(SECTORS_PER_PAGE) * self.completion_page_ns;
             self.later(s.done_at + Nanos(handling), Event::Complete { dev: s.dev, rq: s.rq });
         }
@@ -379,11 +390,19 @@ impl<'a, O: Observe> Engine<'a, O> {
                 }
                 continue;
             }
-            if task.plug.full() {
+            // What is on the list has its slot already; who finds none hands over what it has, and sleeps.
+            let held = task.plug.len() as u32;
+            let short = self.slots > 0 && self.in_use(a.dev) + held >= self.slots;
+            let task = &mut self.tasks[a.task as usize];
+            if task.plug.full() || short {
                 task.outbox.extend(task.plug.release());
-                self.drain(a.task);
             }
-            self.tasks[a.task as usize].plug.push(b);
+            if short {
+                task.outbox.push_back(b);
+            } else {
+                task.plug.push(b);
+            }
+            self.drain(a.task);
         }
     }
 
@@ -424,7 +443,7 @@ impl<'a, O: Observe> Engine<'a, O> {
         self.tasks[task as usize].outbox.pop_front();
         match outcome {
             Submit::Merged(_) => self.merged(dir),
-            Submit::Queued(_) | Submit::Full => self.queued += 1,
+            Submit::Queued(_) | Submit::Full => {}
         }
     }
 
@@ -473,7 +492,7 @@ impl<'a, O: Observe> Engine<'a, O> {
     fn complete(&mut self, dev: DevId, rq: RqId) {
         let mut bios = std::mem::take(&mut self.bios);
         let mut rec = self.layer.complete(dev, rq, self.now, &mut bios);
-        self.queued -= 1;
+        self.at_device[dev as usize] -= 1;
         self.out.elapsed = self.now;
         let (mut first, mut pieces) = (rec.q, 0);
         let mut ready = std::mem::take(&mut self.ready);

@@ -98,8 +98,9 @@ fn a_task_without_a_slot_sleeps_and_its_later_bios_wait_behind() {
     let (seen, end) = play(&program(&rows), &c, Pacing::Recorded);
     assert!(end.finished);
     assert_eq!(seen.bios.len(), 8);
-    assert!(seen.bios[7].q > Nanos::from_millis(10), "{:?}", seen.bios[7]);
-    assert!(seen.bios.iter().any(|b| b.slept > Nanos::ZERO));
+    // One behind the other: each found its slot before the next one was queued.
+    assert!(seen.bios.windows(2).all(|w| w[0].q + w[0].slept <= w[1].q), "{:?}", seen.bios);
+    assert!(seen.bios.iter().filter(|b| b.slept > Nanos::ZERO).count() >= 5);
 }
 
 #[test]

@@ -121,7 +121,7 @@ pub fn fit(program: &BlockProgram, device: Option<&str>) -> Result<FitReport, Fi
     let depth = depth(&samples);
     let mut models: Vec<Fitted> = [rotating::fit(part, depth), ssd::fit(part, depth)]
         .into_iter()
-        .map(|device| judge(device, train, test))
+        .map(|device| judge(device, &samples, train.len()))
         .collect();
     models.sort_by(|a, b| a.demerit_fitted_pct.total_cmp(&b.demerit_fitted_pct));
     let recorded: Vec<f64> = test.iter().map(Sample::recorded_ns).collect();
@@ -157,15 +157,19 @@ fn depth(samples: &[Sample]) -> u32 {
     most.min(1024) as u32
 }
 
-fn judge(device: DeviceConfig, train: &[Sample], test: &[Sample]) -> Fitted {
+/// Scores a model on both halves. It serves all requests, so that the second half finds the arm and the queue as the first
+/// one left them; its parameters know the first half only.
+fn judge(device: DeviceConfig, samples: &[Sample], half: usize) -> Fitted {
     let recorded = |s: &[Sample]| s.iter().map(Sample::recorded_ns).collect::<Vec<_>>();
-    let (on_train, on_test) = (modelled(&device, train), modelled(&device, test));
+    let (train, test) = samples.split_at(half);
+    let times = modelled(&device, samples);
+    let (on_train, on_test) = times.split_at(half);
     let r = recorded(test);
-    let off: f64 = r.iter().zip(&on_test).map(|(a, b)| (a - b).abs()).sum();
+    let off: f64 = r.iter().zip(on_test).map(|(a, b)| (a - b).abs()).sum();
     Fitted {
         model: if matches!(device, DeviceConfig::Ssd { .. }) { "ssd" } else { "rotating" },
-        demerit_fitted_pct: demerit_pct(&recorded(train), &on_train),
-        demerit_tested_pct: demerit_pct(&r, &on_test),
+        demerit_fitted_pct: demerit_pct(&recorded(train), on_train),
+        demerit_tested_pct: demerit_pct(&r, on_test),
         request_error_pct: 100.0 * off / r.iter().sum::<f64>(),
         device,
     }
@@ -210,7 +214,7 @@ mod tests {
     use super::*;
     use crate::block::Dir;
 
-    pub(crate) fn slowdisk() -> DeviceConfig {
+    fn slowdisk() -> DeviceConfig {
         DeviceConfig::Rotating {
             overhead_us: 100,
             seek_min_us: 1000,
@@ -227,7 +231,7 @@ mod tests {
     }
 
     /// Requests of one device served by a known model: some streams, some scattered, up to `depth` at a time.
-    pub(crate) fn recording(config: &DeviceConfig, n: u64, depth: usize) -> Vec<Sample> {
+    fn recording(config: &DeviceConfig, n: u64, depth: usize) -> Vec<Sample> {
         let mut device = device::build(config).expect("valid").device;
         let mut x = 9u64;
         let mut random = move |below: u64| {
@@ -257,8 +261,7 @@ mod tests {
     #[test]
     fn a_rotating_disk_is_found_again() {
         let samples = recording(&slowdisk(), 1200, 4);
-        let (train, test) = samples.split_at(600);
-        let fitted = judge(rotating::fit(train, depth(&samples)), train, test);
+        let fitted = judge(rotating::fit(&samples[..600], depth(&samples)), &samples, 600);
         assert!(fitted.demerit_tested_pct < 3.0, "{fitted:?}");
         let DeviceConfig::Rotating { rate_bytes_s, queue_depth, .. } = fitted.device else { unreachable!() };
         assert!((19_000_000..21_000_000).contains(&rate_bytes_s), "{rate_bytes_s}");
@@ -278,11 +281,12 @@ mod tests {
             link_bytes_s: 550_000_000,
             buffer_bytes: 1 << 30,
             write_amplification_pct: 100,
+            erase_pages: 0,
+            erase_ns: 0,
         };
         let samples = recording(&config, 1200, 8);
-        let (train, test) = samples.split_at(600);
-        let flash = judge(ssd::fit(train, 8), train, test);
-        let disk = judge(rotating::fit(train, 8), train, test);
+        let flash = judge(ssd::fit(&samples[..600], 8), &samples, 600);
+        let disk = judge(rotating::fit(&samples[..600], 8), &samples, 600);
         assert!(flash.demerit_tested_pct < 10.0, "{flash:?}");
         assert!(disk.demerit_tested_pct > flash.demerit_tested_pct, "{disk:?}");
     }
@@ -290,7 +294,7 @@ mod tests {
     #[test]
     fn a_profile_can_be_read_back() {
         let samples = recording(&slowdisk(), 200, 1);
-        let fitted = judge(slowdisk(), &samples, &samples);
+        let fitted = judge(slowdisk(), &samples, 100);
         let report = FitReport {
             device: "loop0".to_owned(),
             fitted_requests: 200,

@@ -25,6 +25,8 @@ pub(super) fn fit(samples: &[Sample], queue_depth: u32) -> DeviceConfig {
             link_bytes_s: link_bytes_s.max(1),
             buffer_bytes,
             write_amplification_pct: 100,
+            erase_pages: 0,
+            erase_ns: 0,
         }
     };
     let quick = |dir: Dir| {
@@ -33,10 +35,7 @@ pub(super) fn fit(samples: &[Sample], queue_depth: u32) -> DeviceConfig {
         v.get(v.len() / 10).copied().unwrap_or(50_000.0)
     };
     let (read, write) = (quick(Dir::Read), quick(Dir::Write));
-    let rate = samples
-        .iter()
-        .map(|s| f64::from(s.t.nr) * 512e9 / s.recorded_ns())
-        .fold(1e6, f64::max);
+    let rate = samples.iter().map(|s| f64::from(s.t.nr) * 512e9 / s.recorded_ns()).fold(1e6, f64::max);
     let mut best: Option<(DeviceConfig, f64)> = None;
     for units in UNITS {
         for page in PAGES {
