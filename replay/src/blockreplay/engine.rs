@@ -15,7 +15,7 @@ use thiserror::Error;
 use super::plug::{Bundle, Plug};
 use super::program::{Action, BlockProgram, NO_UNPLUG, NONE};
 use crate::block::{Bio, BlockLayer, DevId, Dir, IoRecord, RqId, Submit};
-use crate::config::Config;
+use crate::config::{Config, WakeRule};
 use crate::results::Counters;
 use crate::sim::Pacing;
 
@@ -140,6 +140,10 @@ struct TaskState {
     /// What has left the plug list and is not in the queue yet.
     outbox: VecDeque<Bundle>,
     plug: Plug,
+    /// What waits for a tag, before the plug list.
+    pending: VecDeque<Bundle>,
+    /// Its list was to be released while it slept.
+    owed: bool,
     /// Asleep for a slot since.
     asleep: Option<Nanos>,
     /// Place in the task's own list (closed pacing).
@@ -182,6 +186,11 @@ struct Engine<'a, O> {
     at_device: Vec<u32>,
     /// Request slots of a queue; 0 = by memory size, many.
     slots: u32,
+    /// Plugged requests have their tags already (blk-mq).
+    tags: bool,
+    /// Requests in the tasks' lists, by device, and the tasks that wait for a tag.
+    held: Vec<u32>,
+    waiters: VecDeque<u32>,
     out: Replayed,
 }
 
@@ -211,6 +220,9 @@ impl<'a, O: Observe> Engine<'a, O> {
             moved: [0; 2],
             at_device: vec![0; p.devices.len()],
             slots: config.queue.slots,
+            tags: !config.queue.plugging && config.queue.slots > 0 && config.queue.wake == WakeRule::Tags,
+            held: vec![0; p.devices.len()],
+            waiters: VecDeque::new(),
             out: Replayed::default(),
         }
     }
@@ -377,32 +389,86 @@ impl<'a, O: Observe> Engine<'a, O> {
                 Bundle { dev: a.dev, dir: a.flags.dir(), kind: a.flags.kind(), sector, nr, head: piece, tail: piece };
             sector += u64::from(nr);
             left -= nr;
-            let max_sectors = self.max_sectors;
             let task = &mut self.tasks[a.task as usize];
             if !to_plug {
                 task.outbox.push_back(b);
-                continue;
+            } else if !task.pending.is_empty() || !self.list(a.task, b) {
+                self.wait_for_tag(a.task, b);
             }
-            if let Some(join) = task.plug.joins(&b, max_sectors) {
-                if let Some((earlier, later)) = task.plug.join(&b, join) {
-                    self.pieces[earlier as usize].next = later;
-                    self.merged(b.dir);
+        }
+    }
+
+    /// Puts a bundle on its task's plug list; false if it needs a tag and there is none. What is on a list has its tag.
+    fn list(&mut self, task: u32, b: Bundle) -> bool {
+        let t = &mut self.tasks[task as usize];
+        if let Some(join) = t.plug.joins(&b, self.max_sectors) {
+            if let Some((earlier, later)) = t.plug.join(&b, join) {
+                self.pieces[earlier as usize].next = later;
+                self.merged(b.dir);
+            }
+            return true;
+        }
+        if t.plug.full() {
+            self.hand_over(task);
+        }
+        if self.tags && !self.tag_free(b.dev) {
+            // Before it sleeps a task lets go of what it holds, which may merge into what is queued.
+            self.hand_over(task);
+            if !self.tag_free(b.dev) {
+                return false;
+            }
+        }
+        self.held[usize::from(b.dev)] += 1;
+        self.tasks[task as usize].plug.push(b);
+        true
+    }
+
+    fn tag_free(&self, dev: u16) -> bool {
+        self.in_use(dev) + self.held[usize::from(dev)] < self.slots
+    }
+
+    fn hand_over(&mut self, task: u32) {
+        let t = &mut self.tasks[task as usize];
+        t.outbox.extend(t.plug.release());
+        self.drain(task);
+    }
+
+    /// A task sleeps until a tag is free for its next bundle.
+    fn wait_for_tag(&mut self, task: u32, b: Bundle) {
+        let t = &mut self.tasks[task as usize];
+        t.pending.push_back(b);
+        if t.asleep.is_none() {
+            t.asleep = Some(self.now);
+            self.waiters.push_back(task);
+        }
+    }
+
+    /// Tags may have become free: those that wait for one get it, in the order in which they came.
+    fn wake_for_tags(&mut self) {
+        while let Some(&task) = self.waiters.front() {
+            // Awake while it tries, so that it can hand over what it holds.
+            let since = self.tasks[task as usize].asleep.take().unwrap_or(self.now);
+            let mut got = false;
+            while let Some(&b) = self.tasks[task as usize].pending.front() {
+                if !self.list(task, b) {
+                    break;
                 }
-                continue;
+                self.tasks[task as usize].pending.pop_front();
+                let flying = self.pieces[b.head as usize].flying;
+                if !got || self.flying[flying as usize].slept == Nanos::ZERO {
+                    self.flying[flying as usize].slept += self.now.saturating_sub(since);
+                }
+                got = true;
             }
-            // What is on the list has its slot already; who finds none hands over what it has, and sleeps.
-            let held = task.plug.len() as u32;
-            let short = self.slots > 0 && self.in_use(a.dev) + held >= self.slots;
-            let task = &mut self.tasks[a.task as usize];
-            if task.plug.full() || short {
-                task.outbox.extend(task.plug.release());
+            if !self.tasks[task as usize].pending.is_empty() {
+                self.tasks[task as usize].asleep = Some(if got { self.now } else { since });
+                return;
             }
-            if short {
-                task.outbox.push_back(b);
-            } else {
-                task.plug.push(b);
+            self.waiters.pop_front();
+            if std::mem::take(&mut self.tasks[task as usize].owed) {
+                self.release(task);
             }
-            self.drain(a.task);
+            self.resume(task);
         }
     }
 
@@ -416,8 +482,11 @@ impl<'a, O: Observe> Engine<'a, O> {
     /// A task hands over what its plug list holds, or unplugs the queue.
     fn release(&mut self, task: u32) {
         let t = &mut self.tasks[task as usize];
-        t.outbox.extend(t.plug.release());
-        self.drain(task);
+        if self.tags && t.asleep.is_some() {
+            t.owed = true;
+            return;
+        }
+        self.hand_over(task);
         if self.queue_plugs {
             self.layer.unplug_all();
         }
@@ -440,7 +509,10 @@ impl<'a, O: Observe> Engine<'a, O> {
     }
 
     fn taken(&mut self, task: u32, dir: Dir, outcome: Submit) {
-        self.tasks[task as usize].outbox.pop_front();
+        if let Some(b) = self.tasks[task as usize].outbox.pop_front() {
+            let held = &mut self.held[usize::from(b.dev)];
+            *held = held.saturating_sub(1);
+        }
         match outcome {
             Submit::Merged(_) => self.merged(dir),
             Submit::Queued(_) | Submit::Full => {}
@@ -522,6 +594,9 @@ impl<'a, O: Observe> Engine<'a, O> {
         }
         self.ready = ready;
         self.wake();
+        if !self.waiters.is_empty() {
+            self.wake_for_tags();
+        }
     }
 
     fn count(&mut self, rec: &IoRecord) {
@@ -551,8 +626,8 @@ impl<'a, O: Observe> Engine<'a, O> {
         let task = self.p.actions[f.action as usize].task;
         if f.flushing && f.left > 0 {
             f.flushing = false;
-            self.pieces_of(flying, false);
-            self.drain(task);
+            self.pieces_of(flying, !self.queue_plugs);
+            self.release(task);
         } else {
             self.done(flying);
         }

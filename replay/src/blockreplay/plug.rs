@@ -97,10 +97,6 @@ impl Plug {
         self.held.drain(..)
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.held.len()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }

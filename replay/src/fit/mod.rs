@@ -1,7 +1,9 @@
 //! Fitting device models to recorded times from dispatch to completion.
 //!
-//! The requests of a recording, in the order of their dispatch and at the recorded times, go to a device model that
-//! serves them in order; its parameters are chosen so that the times of the single requests come close. How good the
+//! The requests of a recording, in the order of their dispatch, go to a device model that serves them in order; its
+//! parameters are chosen so that the times of the single requests come close. A busy queue dispatches when something
+//! completes, so each request follows the completion that it followed in the recording, as long after it as there: a model
+//! that is slow is then as slow as it is, and not slower with every request. How good the
 //! result is, the *demerit figure* says: the root of the mean squared horizontal distance between the distribution curves
 //! of recorded and modelled times, in percent of the recorded mean (Ruemmler and Wilkes, "An introduction to disk drive
 //! modeling", IEEE Computer 27(3), 1994). It is taken on the second half of the recording; the first half is fitted.
@@ -32,6 +34,8 @@ pub(crate) struct Sample {
     pub(crate) t: Transfer,
     pub(crate) d: Nanos,
     pub(crate) c: Nanos,
+    /// The last request that had completed before its dispatch, and for how long it had.
+    pub(crate) follows: Option<(usize, Nanos)>,
 }
 
 impl Sample {
@@ -103,15 +107,16 @@ pub fn fit(program: &BlockProgram, device: Option<&str>) -> Result<FitReport, Fi
         })?,
         None => busiest(program),
     };
-    let samples: Vec<Sample> = program
+    let mut samples: Vec<Sample> = program
         .requests
         .iter()
         .filter(|r| usize::from(r.dev) == index)
         .filter_map(|r| {
             let t = Transfer { dir: r.dir, sector: r.sector, nr: r.nr };
-            Some(Sample { t, d: r.d, c: r.c.filter(|c| *c > r.d)? })
+            Some(Sample { t, d: r.d, c: r.c.filter(|c| *c > r.d)?, follows: None })
         })
         .collect();
+    follow(&mut samples);
     let name = program.devices.get(index).map_or_else(String::new, |d| d.name.clone());
     if samples.len() < 2 * LEAST {
         return Err(FitError::TooFew { found: samples.len(), needed: 2 * LEAST, device: name });
@@ -141,6 +146,21 @@ fn busiest(program: &BlockProgram) -> usize {
     program.requests.iter().for_each(|r| counts[usize::from(r.dev)] += 1);
     let most = counts.iter().copied().max().unwrap_or(0);
     counts.iter().position(|&n| n == most).unwrap_or(0)
+}
+
+/// Finds the completion that each dispatch followed. Samples are in the order of their dispatch.
+fn follow(samples: &mut [Sample]) {
+    let mut by_completion: Vec<usize> = (0..samples.len()).collect();
+    by_completion.sort_by_key(|&i| samples[i].c);
+    let mut done = by_completion.into_iter().peekable();
+    let mut last = None;
+    for i in 0..samples.len() {
+        while let Some(&k) = done.peek().filter(|k| samples[**k].c <= samples[i].d) {
+            last = Some(k);
+            done.next();
+        }
+        samples[i].follows = last.map(|k| (k, samples[i].d - samples[k].c));
+    }
 }
 
 /// Most requests at the device at a time.
@@ -180,7 +200,18 @@ fn judge(device: DeviceConfig, samples: &[Sample], half: usize) -> Fitted {
 fn modelled(config: &DeviceConfig, samples: &[Sample]) -> Vec<f64> {
     let Ok(attached) = device::build(config) else { return vec![f64::MAX; samples.len()] };
     let mut device = attached.device;
-    samples.iter().map(|s| device.serve(s.d, s.t).done_at.saturating_sub(s.d).get() as f64).collect()
+    let mut completed: Vec<Nanos> = Vec::with_capacity(samples.len());
+    let mut last = Nanos::ZERO;
+    samples
+        .iter()
+        .map(|s| {
+            let d = s.follows.and_then(|(k, gap)| Some(*completed.get(k)? + gap)).unwrap_or(s.d).max(last);
+            last = d;
+            let done = device.serve(d, s.t).done_at;
+            completed.push(done);
+            done.saturating_sub(d).get() as f64
+        })
+        .collect()
 }
 
 /// What a fit makes small: the mean distance of the single requests' times, with what is far off counting only linearly
@@ -252,9 +283,10 @@ mod tests {
             let last = out.last().map_or(Nanos::ZERO, |s| s.d);
             let d = free.max(last) + Nanos(random(50_000) * u64::from(k % 3 == 0));
             let c = device.serve(d, t).done_at;
-            out.push(Sample { t, d, c });
+            out.push(Sample { t, d, c, follows: None });
             at += u64::from(nr);
         }
+        follow(&mut out);
         out
     }
 

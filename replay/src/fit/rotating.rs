@@ -30,12 +30,16 @@ pub(super) fn fit(samples: &[Sample], queue_depth: u32) -> DeviceConfig {
         }
     };
     let start = guess(samples);
+    // All of a seek's time constant, or most of it growing with the distance: two valleys.
+    let steep = [start[0], start[1] / 4.0, start[2] * 4.0, start[3]];
     let mut best: Option<([f64; 4], u64, bool, f64)> = None;
     for skip in SKIPS {
         for costs in [true, false] {
-            let (p, v) = minimise(start, STEPS, |p| loss(&build(p, skip, costs), samples));
-            if best.is_none_or(|b| v < b.3) {
-                best = Some((p, skip, costs, v));
+            for start in [start, steep] {
+                let (p, v) = minimise(start, STEPS, |p| loss(&build(p, skip, costs), samples));
+                if best.is_none_or(|b| v < b.3) {
+                    best = Some((p, skip, costs, v));
+                }
             }
         }
     }
