@@ -47,6 +47,15 @@ pub(crate) enum ProgressMode {
     None,
 }
 
+/// Where in the machine a replay begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    /// System calls: page cache, memory, write-back, queues, elevators and devices
+    System,
+    /// Recorded bios (Q events, or D where there are none): queues, elevators and devices only
+    Block,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Logs in, comparison report out: ingest, replay under each variant, analyse, report
@@ -65,6 +74,8 @@ pub(crate) enum Command {
     Formats,
     /// Hold the models against recordings of real kernels
     Prove(ProveArgs),
+    /// Fit a device model to the times of a recorded block trace
+    Fit(FitArgs),
     /// Generate the trace of a workload
     Synth(SynthArgs),
     /// Completion script for a shell, on standard output
@@ -112,6 +123,9 @@ pub(crate) struct MatrixArgs {
     /// When calls are issued: closed (when the last returned, plus think time), recorded, scaled=X
     #[arg(long, value_name = "HOW", default_value = "closed")]
     pub(crate) pacing: String,
+    /// What is simulated: the whole machine from system calls, or from the block trace down
+    #[arg(long, value_enum, default_value_t = Level::System, value_name = "LEVEL")]
+    pub(crate) level: Level,
     /// Simulations at a time [default: one a processor]
     #[arg(short = 'j', long = "threads", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
@@ -154,6 +168,9 @@ pub(crate) struct InspectArgs {
     /// Trace directories
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
+    /// Block events as btt sums them up: Q2Q, Q2G, G2I, I2D, D2C, Q2C, merges, seeks, plugs
+    #[arg(long)]
+    pub(crate) btt: bool,
 }
 
 #[derive(Debug, Args)]
@@ -223,6 +240,28 @@ pub(crate) struct ProveArgs {
     /// Simulations at a time [default: one a processor]
     #[arg(short = 'j', long = "threads", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
+}
+
+/// What is fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FitWhat {
+    /// Rotating disk and flash, to the times from dispatch to completion
+    Disk,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FitArgs {
+    /// What to fit
+    pub(crate) what: FitWhat,
+    /// Trace directory with block events
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Device of the trace [default: the one with the most requests]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) device: Option<String>,
+    /// File for the better model, as a profile for variants (TOML)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@
 //!
 //! The same results give the same report, byte for byte.
 
+pub mod btt;
 mod cell;
 mod compare;
 mod error;

@@ -6,9 +6,13 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use kreplay_replay::block::{Bio, BioKind, BlockLayer, Dir, Submit};
+use kreplay_replay::blockreplay;
 use kreplay_replay::config::{Config, DeviceConfig};
 use kreplay_replay::program::DeviceInfo;
+use kreplay_replay::sim::Pacing;
+use kreplay_traces::event::BlockRow;
 use kreplay_traces::units::{Nanos, Sectors};
+use std::sync::atomic::AtomicBool;
 
 const REQUESTS: u64 = 100_000;
 
@@ -69,4 +73,39 @@ fn noop_on_null(bencher: Bencher) {
 fn rotating_128_deep(bencher: Bencher, policy: &str) {
     let c = config(policy, 1024);
     bencher.counter(ItemsCount::new(REQUESTS)).with_inputs(|| layer(&c)).bench_local_refs(|layer| run(layer, 128));
+}
+
+/// 128 processes, each of which queues its next bio when its last one is done, as block events.
+fn events() -> Vec<BlockRow<'static>> {
+    const TASKS: u64 = 128;
+    let row = |action, k: u64, at: u64| {
+        let b = bio(k);
+        BlockRow {
+            time_ns: at as i64 * 1000,
+            action,
+            rwbs: if b.dir == Dir::Read { "R" } else { "WS" },
+            sector_512: Some(b.sector.get() as i64),
+            len_bytes: Some(i64::from(b.nr) * 512),
+            pid: Some((k % TASKS) as i64),
+            ..BlockRow::default()
+        }
+    };
+    (0..REQUESTS)
+        .flat_map(|k| [k.checked_sub(TASKS).map(|done| row("C", done, k)), Some(row("Q", k, k))])
+        .flatten()
+        .collect()
+}
+
+/// A whole replay of a block trace, compiled before: tasks, queue, elevator, device, per-bio records.
+#[divan::bench(args = [("noop-2.4", true), ("linus-2.4", false), ("mq-deadline", false)])]
+fn replay_of_a_trace(bencher: Bencher, (policy, null): (&str, bool)) {
+    let program = blockreplay::compile("bench", &[], events().as_slice()).expect("in memory");
+    let mut c = config(policy, 1024);
+    c.queue.plugging = false;
+    if null {
+        c.device = DeviceConfig::Null { queue_depth: 1 };
+    }
+    bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| {
+        blockreplay::run(&program, &c, Pacing::Closed, &mut (), &AtomicBool::new(false)).expect("runs")
+    });
 }

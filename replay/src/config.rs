@@ -595,10 +595,16 @@ pub enum DeviceConfig {
     Disk {
         /// Name of the parameter set (`atlas10k`, `ide_7200_33mb`, ...).
         preset: String,
-        /// Requests the device takes at a time; it serves them in order.
+        /// Requests the device takes at a time.
         queue_depth: u32,
         /// All devices of the machine share one channel: only one of them works at a time.
         shared_channel: bool,
+        /// Write cache, bytes; 0 = writes are done when they are on the medium.
+        #[serde(default)]
+        write_cache_bytes: u64,
+        /// Which of the requests that it holds it serves next.
+        #[serde(default)]
+        order: CommandOrder,
     },
     /// Flash: parallel units behind a controller and a link, writes acknowledged from a buffer.
     #[serde(rename_all = "kebab-case")]
@@ -623,12 +629,35 @@ pub enum DeviceConfig {
         buffer_bytes: u64,
         /// Bytes programmed per 100 bytes written.
         write_amplification_pct: u64,
+        /// After so many pages written a unit erases a block; 0 = never.
+        #[serde(default)]
+        erase_pages: u64,
+        /// Erasing a block, ns.
+        #[serde(default)]
+        erase_ns: u64,
     },
     /// Answers at once.
     Null {
         /// Requests the device takes at a time.
         #[serde(rename = "queue-depth")]
         queue_depth: u32,
+    },
+}
+
+/// Order in which a drive serves the commands that it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum CommandOrder {
+    /// As they came.
+    #[default]
+    Fifo,
+    /// The one whose first sector is reached soonest (TCQ, NCQ).
+    #[serde(rename_all = "kebab-case")]
+    Positioning {
+        /// Share of a command's wait that counts against its positioning time, percent.
+        age_weight_pct: u32,
+        /// A command that has waited for longer goes first, ms.
+        age_limit_ms: u64,
     },
 }
 

@@ -4,10 +4,13 @@
 //! [`sim`] runs the one under the other and hands rows to a [`results::ResultSink`]; [`matrix`] does that for many.
 
 pub mod block;
+pub mod blockreplay;
 pub mod compile;
 pub mod config;
+pub mod fit;
 pub mod matrix;
 pub mod mm;
+pub mod net;
 pub mod program;
 pub mod prove;
 pub mod reclaim;

@@ -39,7 +39,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<Exit> {
             return Err(CliError::new(Exit::Interrupted, "interrupted")
                 .help("run the same command again: finished parts are kept"));
         }
-        traces.push(load(&path)?);
+        traces.push(load(&path, args.matrix.level)?);
     }
     let plan = plan(traces);
     let results = output.path.join("results");

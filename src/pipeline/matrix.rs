@@ -1,10 +1,11 @@
 //! Traces to programs, programs to results.
 
-use crate::args::{Cli, DEFAULT_VARIANTS, MatrixArgs, ProgressMode};
+use crate::args::{Cli, DEFAULT_VARIANTS, Level, MatrixArgs, ProgressMode};
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::progress::Watcher;
 use crate::{signal, stderr};
+use kreplay_replay::blockreplay::{self, BlockProgram, BlockReplayError};
 use kreplay_replay::compile::{CompileError, CompileOptions, StoredTrace, compile};
 use kreplay_replay::config::DeviceConfig;
 use kreplay_replay::matrix::{CellState, Ended, Failure, Outcome, Plan, Runner, Simulate, TraceInput, code_version};
@@ -13,6 +14,7 @@ use kreplay_replay::results::ResultSink;
 use kreplay_replay::sim::{self, Pacing, SimError};
 use kreplay_replay::variant::{Library, Variant, nearest, recorded_device};
 use kreplay_traces::store::TraceDir;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -20,26 +22,49 @@ use std::sync::atomic::AtomicBool;
 pub(crate) struct Loaded {
     input: TraceInput,
     device: Option<DeviceConfig>,
+    /// At block level: what is replayed instead of the program.
+    block: Option<BlockProgram>,
 }
 
 /// Opens, verifies and compiles a trace; with the disk that it was recorded on, where it says so.
-pub(crate) fn load(path: &Path) -> Result<Loaded> {
+pub(crate) fn load(path: &Path, level: Level) -> Result<Loaded> {
     let trace = TraceDir::open(path)?;
     let device = recorded_device(&trace.manifest().machine.facts);
+    if level == Level::Block {
+        return load_block(path, &trace, device);
+    }
     let explain = |e: CompileError| {
         let exit = if matches!(e, CompileError::Invalid(_)) { Exit::Internal } else { Exit::Input };
         CliError::new(exit, format!("cannot compile {}: {e}", path.display()))
     };
     let mut source = StoredTrace::new(&trace).map_err(explain)?;
     let program = compile(&mut source, &CompileOptions::default()).map_err(explain)?;
-    let path = Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
-    Ok(Loaded { input: TraceInput { program, path }, device })
+    Ok(Loaded { input: TraceInput { program, path: Some(absolute(path)) }, device, block: None })
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn load_block(path: &Path, trace: &TraceDir, device: Option<DeviceConfig>) -> Result<Loaded> {
+    let m = trace.manifest();
+    let known: Vec<_> = m.machine.devices.iter().map(|d| (d.dev, d.name.clone(), d.sectors)).collect();
+    let block = blockreplay::compile(&m.trace_id, &known, trace)?;
+    if block.actions.is_empty() {
+        return Err(CliError::new(Exit::Input, format!("{}: {}", path.display(), BlockReplayError::Empty))
+            .help("`kreplay inspect` shows what the trace holds"));
+    }
+    let input = TraceInput { program: block.skeleton(), path: Some(absolute(path)) };
+    Ok(Loaded { input, device, block: Some(block) })
 }
 
 /// The cells that a command line means. Variants are checked before anything is read, so `traces` comes last.
 ///
 /// Variants whose device the command line leaves open get the one of the recording, if all traces agree on it.
-pub(crate) fn plan(args: &MatrixArgs, reference: Option<&str>) -> Result<impl FnOnce(Vec<Loaded>) -> Plan> {
+pub(crate) fn plan(
+    args: &MatrixArgs,
+    reference: Option<&str>,
+) -> Result<impl FnOnce(Vec<Loaded>) -> (Plan, Blocks)> {
     let mut library = Library::builtin()?;
     for file in &args.variant_file {
         library.load(file)?;
@@ -50,24 +75,37 @@ pub(crate) fn plan(args: &MatrixArgs, reference: Option<&str>) -> Result<impl Fn
     check_reference(&variants, reference)?;
     let pacing: Pacing = args.pacing.parse().map_err(|e: String| CliError::new(Exit::Usage, e))?;
     let seeds = (1..=args.seeds).collect();
+    // Cells of the two levels are different cells.
+    let pacing = match args.level {
+        Level::System => pacing.to_string(),
+        Level::Block => format!("{pacing}{BLOCK_LEVEL}"),
+    };
     Ok(move |loaded: Vec<Loaded>| {
         let same = loaded.windows(2).all(|w| w[0].device == w[1].device);
         if let Some(device) = loaded.first().and_then(|l| l.device.as_ref()).filter(|_| same) {
             variants.iter_mut().filter(|v| !v.has_chosen_device()).for_each(|v| v.adopt_device(device));
         }
-        let mut traces: Vec<TraceInput> = Vec::new();
-        for input in loaded.into_iter().map(|l| l.input) {
+        let (mut traces, mut blocks): (Vec<TraceInput>, Blocks) = (Vec::new(), Blocks::new());
+        for l in loaded {
             // A trace given twice would be replayed twice into the same cells.
-            match traces.iter().find(|t| t.program.trace_id == input.program.trace_id) {
-                Some(twin) => {
-                    stderr::say(&format!("note: {} is the same trace as {}, used once\n", at(&input), at(twin)))
-                }
-                None => traces.push(input),
+            if let Some(twin) = traces.iter().find(|t| t.program.trace_id == l.input.program.trace_id) {
+                stderr::say(&format!("note: {} is the same trace as {}, used once\n", at(&l.input), at(twin)));
+                continue;
             }
+            if let Some(block) = l.block {
+                blocks.insert(block.trace_id.clone(), block);
+            }
+            traces.push(l.input);
         }
-        Plan { traces, variants, seeds, pacing: pacing.to_string(), code_version: code_version() }
+        (Plan { traces, variants, seeds, pacing, code_version: code_version() }, blocks)
     })
 }
+
+/// Block-level programs by trace id; none at system level.
+pub(crate) type Blocks = BTreeMap<String, BlockProgram>;
+
+/// How the pacing of a block-level replay ends.
+const BLOCK_LEVEL: &str = ", block level";
 
 fn at(trace: &TraceInput) -> String {
     trace.path.as_ref().map_or_else(|| trace.program.trace_id.clone(), |p| p.display().to_string())
@@ -85,11 +123,12 @@ fn check_reference(variants: &[Variant], reference: Option<&str>) -> Result<()> 
 }
 
 /// The engine.
-struct Engine {
+struct Engine<'a> {
     pacing: Pacing,
+    blocks: &'a Blocks,
 }
 
-impl Simulate for Engine {
+impl Simulate for Engine<'_> {
     fn simulate(
         &self,
         program: &Program,
@@ -98,6 +137,13 @@ impl Simulate for Engine {
         sink: &mut dyn ResultSink,
         abort: &AtomicBool,
     ) -> std::result::Result<Ended, Failure> {
+        if let Some(block) = self.blocks.get(&program.trace_id) {
+            return match blockreplay::replay(block, &variant.config, self.pacing, sink, abort) {
+                Ok(end) => Ok(Ended { finished: end.finished, elapsed: end.elapsed, events: end.events }),
+                Err(BlockReplayError::Interrupted) => Err(Failure::Interrupted),
+                Err(e) => Err(Failure::Failed(e.to_string())),
+            };
+        }
         match sim::run(program, &variant.config, seed, self.pacing, sink, abort) {
             Ok(end) => Ok(Ended { finished: end.finished, elapsed: end.elapsed, events: end.events }),
             Err(SimError::Interrupted) => Err(Failure::Interrupted),
@@ -107,8 +153,13 @@ impl Simulate for Engine {
 }
 
 /// Runs a plan's cells into `results`, showing progress.
-pub(crate) fn simulate(cli: &Cli, args: &MatrixArgs, plan: &Plan, results: &Path) -> Result<Outcome> {
-    let pacing: Pacing = plan.pacing.parse().map_err(|e: String| CliError::new(Exit::Usage, e))?;
+pub(crate) fn simulate(
+    cli: &Cli,
+    args: &MatrixArgs,
+    (plan, blocks): &(Plan, Blocks),
+    results: &Path,
+) -> Result<Outcome> {
+    let pacing: Pacing = args.pacing.parse().map_err(|e: String| CliError::new(Exit::Usage, e))?;
     let watcher = Watcher::new(plan, if cli.quiet { ProgressMode::None } else { cli.progress });
     let runner = Runner {
         dir: results,
@@ -118,7 +169,7 @@ pub(crate) fn simulate(cli: &Cli, args: &MatrixArgs, plan: &Plan, results: &Path
         watch: &|p| watcher.tell(p),
     };
     let command: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
-    let outcome = runner.run(plan, &command, &Engine { pacing });
+    let outcome = runner.run(plan, &command, &Engine { pacing, blocks });
     watcher.finish();
     let outcome = outcome?;
     if outcome.disk_full {
@@ -131,6 +182,6 @@ pub(crate) fn simulate(cli: &Cli, args: &MatrixArgs, plan: &Plan, results: &Path
 }
 
 /// Traces of several paths.
-pub(crate) fn load_all(paths: &[PathBuf]) -> Result<Vec<Loaded>> {
-    paths.iter().map(|p| load(p)).collect()
+pub(crate) fn load_all(paths: &[PathBuf], level: Level) -> Result<Vec<Loaded>> {
+    paths.iter().map(|p| load(p, level)).collect()
 }

@@ -18,6 +18,10 @@ use crate::program::DeviceInfo;
 struct Unit {
     queue: Queue,
     device: AnyDevice,
+    /// Commands that a reordering device holds and has not begun, each with the time since which it does.
+    held: Vec<(RqId, Nanos)>,
+    /// Such a device works on one.
+    serving: bool,
     busy: Nanos,
     /// When the device last began to work, and for how long: decides who gets a shared channel.
     last_start: Nanos,
@@ -39,6 +43,26 @@ pub struct BlockLayer {
     plugged: usize,
     /// The disk that used the shared channel last.
     channel_user: usize,
+}
+
+impl Unit {
+    /// A device that chooses among its commands: fills its queue, and names the one that it begins if it is idle.
+    fn choose(&mut self, now: Nanos) -> Option<RqId> {
+        while let Some(rq) = self.queue.dispatch(now) {
+            self.held.push((rq, now));
+        }
+        if self.serving || self.held.is_empty() {
+            return None;
+        }
+        let transfer = |rq: RqId| {
+            let r = &self.queue.rqs[rq];
+            Transfer { dir: r.dir, sector: r.sector, nr: r.nr }
+        };
+        let held: Vec<_> = self.held.iter().map(|&(rq, since)| (transfer(rq), since)).collect();
+        let (rq, _) = self.held.remove(self.device.pick(now, &held));
+        self.serving = true;
+        Some(rq)
+    }
 }
 
 impl BlockLayer {
@@ -77,6 +101,8 @@ impl BlockLayer {
         let unit = Unit {
             queue: Queue::new(elevator, limits, slots),
             device: attached.device,
+            held: Vec::new(),
+            serving: false,
             busy: Nanos::ZERO,
             last_start: Nanos::ZERO,
             last_service: Nanos::ZERO,
@@ -175,7 +201,7 @@ impl BlockLayer {
 
     fn start_on(&mut self, dev: usize, now: Nanos) -> Option<Started> {
         let unit = &mut self.units[dev];
-        let rq = unit.queue.dispatch(now)?;
+        let rq = if unit.device.reorders() { unit.choose(now)? } else { unit.queue.dispatch(now)? };
         let r = &unit.queue.rqs[rq];
         let nr = r.nr;
         let served = unit.device.serve(now, Transfer { dir: r.dir, sector: r.sector, nr });
@@ -185,6 +211,11 @@ impl BlockLayer {
         self.in_flight += 1;
         self.channel_user = dev;
         Some(Started { dev: dev as DevId, rq, done_at: served.done_at, nr })
+    }
+
+    /// A flush command, which goes past the queue: when everything that the device took before `now` is on its medium.
+    pub fn flush(&mut self, dev: DevId, now: Nanos) -> Nanos {
+        self.units[dev as usize].device.flush(now)
     }
 
     /// When an elevator holds requests back on purpose: the time at which to call [`BlockLayer::start`] again.
@@ -199,6 +230,7 @@ impl BlockLayer {
         let r = unit.queue.rqs[rq];
         let life = *unit.queue.rqs.life(rq);
         unit.queue.complete(slots_of(&mut self.slots, dev), rq, now, bios, &mut self.wakes);
+        unit.serving = false;
         self.in_flight -= 1;
         IoRecord {
             dev,

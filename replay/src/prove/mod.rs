@@ -2,6 +2,8 @@
 
 pub mod elevator;
 pub mod linux24;
+pub mod nfsd;
+pub mod schedulers;
 
 use serde::Serialize;
 
@@ -87,7 +89,7 @@ impl FigureReport {
 }
 
 /// Median error of the figures that tell something.
-pub(crate) fn median_error<'a>(figures: impl Iterator<Item = &'a Figure>) -> Option<f64> {
+pub fn median_error<'a>(figures: impl Iterator<Item = &'a Figure>) -> Option<f64> {
     median(figures.filter(|f| f.telling).map(|f| f.error_pct).collect())
 }
 

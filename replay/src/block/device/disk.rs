@@ -1,14 +1,22 @@
-//! A disk with zones, a seek curve, a turning platter, head switches and a segmented read-ahead cache.
+//! A disk with zones, a seek curve, a turning platter, head switches, a segmented read-ahead cache and, if asked for, a
+//! write cache and a command queue.
 //!
-//! Requests are served in the order of acceptance. Reduced: no write cache, no reordering inside the drive, reading
-//! starts at the first sector wanted.
+//! One command at a time moves data; with a write cache the arm writes behind the host's back, nearest first, whenever no
+//! command needs it. That is worked out when the next command comes. Reduced: reading starts at the first sector wanted;
+//! service time counts what the host sees, not the writing behind it.
 
 use kreplay_traces::units::{Nanos, SECTOR_BYTES};
 
 use super::super::Dir;
 use super::super::error::ConfigError;
+use super::command_queue::CommandQueue;
 use super::geometry::{Geometry, Place};
+use super::write_cache::WriteCache;
 use super::{Device, Served, Transfer};
+use crate::config::CommandOrder;
+
+/// The write cache goes to the medium in pieces of at most so many sectors, so that a reader need not wait for all of it.
+const LONGEST: u32 = 512;
 
 /// Part of the cache: what was read, and how far reading ahead goes on.
 #[derive(Clone, Copy, Debug)]
@@ -29,17 +37,30 @@ pub(crate) struct Disk {
     geometry: Geometry,
     /// Arm and head.
     at: Place,
+    /// No command before this time.
     free_at: Nanos,
+    /// The arm is busy with the write cache until then, ns.
+    arm_free: f64,
+    write_cache: WriteCache,
+    queue: Option<CommandQueue>,
     /// Cache, least recently used first.
     segments: Vec<Segment>,
 }
 
 impl Disk {
-    pub(crate) fn new(preset: &str) -> Result<Self, ConfigError> {
+    /// A drive of a parameter set; `write_cache_bytes` 0 = none.
+    pub(crate) fn new(preset: &str, write_cache_bytes: u64, order: CommandOrder) -> Result<Self, ConfigError> {
         let geometry = Geometry::preset(preset)?;
         let at = geometry.locate(0);
         let segments = Vec::with_capacity(geometry.params.buffer_segments);
-        Ok(Self { geometry, at, free_at: Nanos::ZERO, segments })
+        let queue = match order {
+            CommandOrder::Fifo => None,
+            CommandOrder::Positioning { age_weight_pct, age_limit_ms } => {
+                Some(CommandQueue::new(age_weight_pct, age_limit_ms))
+            }
+        };
+        let write_cache = WriteCache::new(write_cache_bytes);
+        Ok(Self { geometry, at, free_at: Nanos::ZERO, arm_free: 0.0, write_cache, queue, segments })
     }
 
     /// Behind the last sector of a segment that is in the cache at `now`.
@@ -82,10 +103,10 @@ impl Disk {
         Some(ready)
     }
 
-    /// Arm, platter and heads; when the last sector has passed, from `now`.
-    fn mechanics(&mut self, now: f64, t: Transfer) -> f64 {
+    /// When the arm stands on the track of a transfer's first sector, if it leaves at `now`.
+    fn on_track(&self, now: f64, t: Transfer) -> (Place, f64) {
         let g = &self.geometry;
-        let mut place = g.locate(t.sector);
+        let place = g.locate(t.sector);
         let moves = if place.cylinder != self.at.cylinder {
             g.seek_ns(place.cylinder.abs_diff(self.at.cylinder))
         } else if place.surface != self.at.surface {
@@ -94,12 +115,69 @@ impl Disk {
             0.0
         };
         let settle = if t.dir == Dir::Write && moves > 0.0 { g.params.write_settle_ms * 1e6 } else { 0.0 };
-        let mut time = now + moves + settle;
+        (place, now + moves + settle)
+    }
+
+    /// From `time` until an angle passes under the heads.
+    fn turn(&self, time: f64, place: Place) -> f64 {
+        let turns = time / self.geometry.turn_ns;
+        (place.angle - turns.fract()).rem_euclid(1.0) * self.geometry.turn_ns
+    }
+
+    /// Time to a transfer's first sector, ns.
+    fn positioning_ns(&self, now: f64, t: Transfer) -> f64 {
+        let (place, time) = self.on_track(now, t);
+        time + self.turn(time, place) - now
+    }
+
+    /// Writes one stretch of the write cache, of those that came by `begin` the one that can begin soonest (or the one
+    /// at `wanted`).
+    fn write_behind(&mut self, begin: f64, wanted: Option<u64>) {
+        let Some(oldest) = self.write_cache.oldest() else { return };
+        let begin = begin.max(oldest);
+        let write = |sector: u64| Transfer { dir: Dir::Write, sector, nr: 1 };
+        let nearest = || {
+            let ready = self.write_cache.ready(begin);
+            ready.map(|s| (s, self.positioning_ns(begin, write(s)))).min_by(|a, b| a.1.total_cmp(&b.1)).map(|(s, _)| s)
+        };
+        let Some(first) = wanted.or_else(nearest) else { return };
+        let nr = self.write_cache.take(first, u64::from(LONGEST));
+        self.stop_reading_ahead(begin);
+        self.arm_free = self.mechanics(begin, Transfer { dir: Dir::Write, sector: first, nr: nr as u32 });
+    }
+
+    /// Writes behind until `now`: what begins before it is also finished.
+    fn write_behind_until(&mut self, now: f64) {
+        while let Some(oldest) = self.write_cache.oldest() {
+            let begin = self.arm_free.max(oldest);
+            if begin >= now {
+                break;
+            }
+            self.write_behind(begin, None);
+        }
+    }
+
+    /// A write that the cache takes: when it has been acknowledged.
+    fn write_cached(&mut self, start: f64, bus: f64, t: Transfer) -> f64 {
+        let nr = u64::from(t.nr);
+        let mut from = start;
+        while !self.write_cache.has_room(nr) {
+            self.write_behind(self.arm_free.max(start), None);
+            from = from.max(self.arm_free);
+        }
+        let done = from + bus;
+        self.write_cache.add(t.sector, t.sector + nr, done.ceil());
+        done
+    }
+
+    /// Arm, platter and heads; when the last sector has passed, from `now`.
+    fn mechanics(&mut self, now: f64, t: Transfer) -> f64 {
+        let (mut place, mut time) = self.on_track(now, t);
+        let g = &self.geometry;
         let mut left = u64::from(t.nr);
         let mut lbn = t.sector;
         loop {
-            let turns = time / g.turn_ns;
-            time += (place.angle - turns.fract()).rem_euclid(1.0) * g.turn_ns;
+            time += self.turn(time, place);
             let here = left.min(place.sectors_per_track - place.sector);
             time += here as f64 * g.turn_ns / place.sectors_per_track as f64;
             left -= here;
@@ -125,15 +203,30 @@ impl Device for Disk {
         let begin = self.free_at.max(now);
         let p = &self.geometry.params;
         let overhead = 1e6 * if t.dir == Dir::Read { p.read_overhead_ms } else { p.write_overhead_ms };
-        let start = begin.get() as f64 + overhead;
         let bus = f64::from(t.nr) * SECTOR_BYTES as f64 / p.bus_mb_s * 1e3;
         let end = t.sector + u64::from(t.nr);
-        let cached = if t.dir == Dir::Read { self.read_cached(start, t) } else { None };
+        self.write_behind_until(begin.get() as f64);
+        let mut start = begin.get() as f64 + overhead;
+        let to_cache = t.dir == Dir::Write && self.write_cache.takes(u64::from(t.nr));
+        let cached = match t.dir {
+            Dir::Read if self.write_cache.holds(t.sector, end) => Some(start),
+            Dir::Read if self.write_cache.overlapping(t.sector, end).is_none() => self.read_cached(start, t),
+            Dir::Read | Dir::Write => None,
+        };
         let done = if let Some(ready) = cached {
             ready.max(start + bus)
+        } else if to_cache {
+            self.segments.retain(|s| end <= s.first || t.sector >= s.stopped.unwrap_or(s.end));
+            self.write_cached(start, bus, t)
         } else {
+            // What the write cache holds of these sectors goes first.
+            while let Some(first) = self.write_cache.overlapping(t.sector, end) {
+                self.write_behind(self.arm_free.max(start), Some(first));
+            }
+            start = start.max(self.arm_free);
             self.stop_reading_ahead(begin.get() as f64);
             let passed = self.mechanics(start, t);
+            self.arm_free = passed;
             if t.dir == Dir::Read {
                 if self.segments.len() >= self.geometry.params.buffer_segments.max(1) {
                     self.segments.remove(0);
@@ -151,15 +244,41 @@ impl Device for Disk {
         self.free_at = done;
         Served { done_at: done, service: done.saturating_sub(begin) }
     }
+
+    fn flush(&mut self, now: Nanos) -> Nanos {
+        let begin = self.free_at.max(now);
+        self.write_behind_until(begin.get() as f64);
+        if self.write_cache.is_empty() && self.arm_free <= begin.get() as f64 {
+            return begin;
+        }
+        while !self.write_cache.is_empty() {
+            self.write_behind(self.arm_free.max(begin.get() as f64), None);
+        }
+        self.free_at = begin.max(Nanos(self.arm_free.ceil() as u64));
+        self.free_at
+    }
+
+    fn reorders(&self) -> bool {
+        self.queue.is_some()
+    }
+
+    fn pick(&self, now: Nanos, held: &[(Transfer, Nanos)]) -> usize {
+        let at = now.get() as f64;
+        self.queue.map_or(0, |q| q.pick(now, held.iter().map(|(t, since)| (*since, self.positioning_ns(at, *t)))))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn plain(preset: &str) -> Disk {
+        Disk::new(preset, 0, CommandOrder::Fifo).expect("preset")
+    }
+
     /// Requests per second of random 8 KiB reads, one at a time.
     fn random_reads(preset: &str) -> f64 {
-        let mut d = Disk::new(preset).expect("preset");
+        let mut d = plain(preset);
         let span = d.geometry.capacity / 16;
         let (mut now, mut x) = (Nanos::ZERO, 1u64);
         for _ in 0..4000 {
@@ -172,7 +291,7 @@ mod tests {
 
     /// MB/s of back-to-back 64 KiB transfers from the outermost sector on.
     fn stream(preset: &str, dir: Dir) -> f64 {
-        let mut d = Disk::new(preset).expect("preset");
+        let mut d = plain(preset);
         let mut now = Nanos::ZERO;
         for k in 0..1000 {
             now = d.serve(now, Transfer { dir, sector: k * 128, nr: 128 }).done_at;
@@ -200,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_repeated_read_comes_from_the_cache_until_it_is_overwritten() {
-        let mut d = Disk::new("atlas10k").expect("preset");
+        let mut d = plain("atlas10k");
         let read = Transfer { dir: Dir::Read, sector: 100_000, nr: 16 };
         let first = d.serve(Nanos::ZERO, read);
         let again = d.serve(first.done_at, read);
@@ -208,5 +327,77 @@ mod tests {
         let write = d.serve(again.done_at, Transfer { dir: Dir::Write, ..read });
         let fresh = d.serve(write.done_at, read);
         assert!(fresh.service > Nanos::from_millis(2), "{:?}", fresh.service);
+    }
+
+    fn cached(bytes: u64) -> Disk {
+        Disk::new("ide_7200_33mb", bytes, CommandOrder::Fifo).expect("preset")
+    }
+
+    #[test]
+    fn a_write_cache_acknowledges_at_bus_speed_until_it_is_full_and_a_flush_empties_it() {
+        let mut d = cached(2 << 20);
+        let write = |k: u64| Transfer { dir: Dir::Write, sector: k * 100_000, nr: 256 };
+        let first = d.serve(Nanos::ZERO, write(0));
+        assert!(first.service < Nanos::from_millis(3), "{:?}", first.service);
+        let mut now = first.done_at;
+        let mut longest = Nanos::ZERO;
+        for k in 1..64 {
+            let s = d.serve(now, write(k));
+            longest = longest.max(s.service);
+            now = s.done_at;
+        }
+        assert!(longest > Nanos::from_millis(5), "paced by the medium: {longest:?}");
+        let flushed = d.flush(now);
+        assert!(flushed > now + Nanos::from_millis(50), "{flushed:?} after {now:?}");
+        assert!(d.write_cache.is_empty());
+        assert_eq!(d.flush(flushed), flushed);
+    }
+
+    #[test]
+    fn what_is_in_the_write_cache_is_read_from_there() {
+        let mut d = cached(2 << 20);
+        let at = Transfer { dir: Dir::Write, sector: 5_000_000, nr: 64 };
+        let now = d.serve(Nanos::ZERO, at).done_at;
+        assert!(d.serve(now, Transfer { dir: Dir::Read, ..at }).service < Nanos::from_millis(2));
+        // Half of it is not there: the cached half is written, then all is read.
+        let more = Transfer { dir: Dir::Read, sector: 5_000_000, nr: 128 };
+        let s = d.serve(now, more);
+        assert!(s.service > Nanos::from_millis(4), "{:?}", s.service);
+        assert!(!d.write_cache.holds(5_000_000, 5_000_064));
+    }
+
+    #[test]
+    fn writing_behind_uses_the_time_between_commands() {
+        let mut d = cached(2 << 20);
+        let now = d.serve(Nanos::ZERO, Transfer { dir: Dir::Write, sector: 9_000_000, nr: 64 }).done_at;
+        assert_eq!(d.flush(now + Nanos::from_secs(1)), now + Nanos::from_secs(1));
+    }
+
+    #[test]
+    fn the_streaming_rate_of_every_parameter_set_is_what_its_tracks_give() {
+        let all = [
+            "cheetah9lp",
+            "atlas10k",
+            "barracuda_st32171w",
+            "atlas_iii_7200",
+            "ide_7200_33mb",
+            "ide_10mb_1998",
+            "ide_5400_fireball_lct",
+            "sata_7200_modern",
+        ];
+        for preset in all {
+            let d = plain(preset);
+            let (g, first) = (&d.geometry, d.geometry.locate(0));
+            // All tracks of a cylinder, a skew between them and one to the next cylinder.
+            let spt = first.sectors_per_track as f64;
+            let heads = g.params.surfaces as f64;
+            let skew = |sectors: u64| sectors as f64 * g.turn_ns / spt;
+            let (track, cylinder) = g.skews();
+            let time = heads * g.turn_ns + (heads - 1.0) * skew(track) + skew(cylinder);
+            let expected = heads * spt * 512.0 / time * 1e3;
+            let got = stream(preset, Dir::Read);
+            let limit = g.params.bus_mb_s.min(expected);
+            assert!((got / limit - 1.0).abs() < 0.12, "{preset}: {got} against {limit} MB/s");
+        }
     }
 }

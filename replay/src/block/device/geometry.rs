@@ -117,6 +117,12 @@ impl Geometry {
         ms * 1e6
     }
 
+    /// Skew from track to track and from cylinder to cylinder, sectors.
+    #[cfg(test)]
+    pub(super) fn skews(&self) -> (u64, u64) {
+        (self.params.track_skew, self.params.cyl_skew)
+    }
+
     /// Time between sectors at media rate where a transfer runs on over tracks, ns.
     pub(super) fn streaming_sector_ns(&self, at: Place) -> f64 {
         let spt = at.sectors_per_track as f64;
@@ -130,7 +136,16 @@ mod tests {
 
     #[test]
     fn mean_seek_times_are_those_of_the_parameter_sets() {
-        for (name, mean_ms) in [("cheetah9lp", 5.47), ("atlas10k", 5.62), ("barracuda_st32171w", 9.34)] {
+        for (name, mean_ms) in [
+            ("cheetah9lp", 5.47),
+            ("atlas10k", 5.62),
+            ("barracuda_st32171w", 9.34),
+            ("atlas_iii_7200", 8.32),
+            ("ide_7200_33mb", 8.5),
+            ("ide_10mb_1998", 9.5),
+            ("ide_5400_fireball_lct", 8.8),
+            ("sata_7200_modern", 8.5),
+        ] {
             let g = Geometry::preset(name).expect("preset");
             let c = g.params.zones.last().expect("zones").1 + 1;
             let sum: f64 = (1..c).map(|d| 2.0 * (c - d) as f64 * g.seek_ns(d)).sum();

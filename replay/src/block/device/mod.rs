@@ -1,10 +1,14 @@
 //! Devices: how long a request takes.
 
+mod command_queue;
 mod disk;
 mod geometry;
 mod null;
+#[cfg(test)]
+mod properties;
 mod rotating;
 mod ssd;
+mod write_cache;
 
 use kreplay_traces::units::Nanos;
 
@@ -26,6 +30,18 @@ pub(crate) struct Transfer {
 pub(crate) trait Device {
     /// Accepts a request; when it will be done, and how long the device works on it.
     fn serve(&mut self, now: Nanos, t: Transfer) -> Served;
+    /// Empties the write cache; when it is empty. Without one, what is complete is on the medium.
+    fn flush(&mut self, now: Nanos) -> Nanos {
+        now
+    }
+    /// It holds several commands and chooses among them: see [`Device::pick`].
+    fn reorders(&self) -> bool {
+        false
+    }
+    /// Which of the commands that it holds (each with the time since which it does) it serves next.
+    fn pick(&self, _: Nanos, _: &[(Transfer, Nanos)]) -> usize {
+        0
+    }
 }
 
 /// Timing of an accepted request.
@@ -56,6 +72,27 @@ impl Device for AnyDevice {
             Self::Disk(d) => d.serve(now, t),
         }
     }
+
+    fn flush(&mut self, now: Nanos) -> Nanos {
+        match self {
+            Self::Rotating(d) => d.flush(now),
+            Self::Null(d) => d.flush(now),
+            Self::Ssd(d) => d.flush(now),
+            Self::Disk(d) => d.flush(now),
+        }
+    }
+
+    #[inline]
+    fn reorders(&self) -> bool {
+        matches!(self, Self::Disk(d) if d.reorders())
+    }
+
+    fn pick(&self, now: Nanos, held: &[(Transfer, Nanos)]) -> usize {
+        match self {
+            Self::Disk(d) => d.pick(now, held),
+            Self::Rotating(_) | Self::Null(_) | Self::Ssd(_) => 0,
+        }
+    }
 }
 
 /// A device and how the queue above may use it.
@@ -71,8 +108,8 @@ pub(crate) struct Attached {
 /// Builds the device of a variant.
 pub(crate) fn build(config: &DeviceConfig) -> Result<Attached, ConfigError> {
     let (device, queue_depth, shared_channel) = match *config {
-        DeviceConfig::Disk { ref preset, queue_depth, shared_channel } => {
-            (AnyDevice::Disk(Box::new(disk::Disk::new(preset)?)), queue_depth, shared_channel)
+        DeviceConfig::Disk { ref preset, queue_depth, shared_channel, write_cache_bytes, order } => {
+            (AnyDevice::Disk(Box::new(disk::Disk::new(preset, write_cache_bytes, order)?)), queue_depth, shared_channel)
         }
         DeviceConfig::Rotating { queue_depth, shared_channel, .. } => {
             (AnyDevice::Rotating(rotating::Rotating::new(config)?), queue_depth, shared_channel)

@@ -1,7 +1,7 @@
 //! A flash device: a controller that takes commands one by one, units that work in parallel, a shared link, a write
 //! buffer that drains in the background.
 //!
-//! Reduced: draining does not delay reads, and there are no erase pauses. Service time is what a request occupies the
+//! Reduced: programming does not delay reads, erasing does: every so many pages one unit, in turn, is gone for a while. Service time is what a request occupies the
 //! device for from acceptance to completion, so that busy time of overlapping requests adds up to more than the clock.
 
 use kreplay_traces::units::{Nanos, SECTOR_BYTES};
@@ -26,6 +26,12 @@ pub(crate) struct Ssd {
     link_free: u64,
     /// When each unit is free, ns.
     units_free: Vec<u64>,
+    /// Pages written between two erasures; 0 = no erasures.
+    erase_pages: u64,
+    erase_ns: u64,
+    /// Pages written since the last one, and the unit whose turn it is.
+    since_erase: u64,
+    erasing_unit: usize,
     /// Bytes in the buffer at `filled_at`.
     filled: f64,
     filled_at: u64,
@@ -43,6 +49,8 @@ impl Ssd {
             link_bytes_s,
             buffer_bytes,
             write_amplification_pct,
+            erase_pages,
+            erase_ns,
             ..
         } = *config
         else {
@@ -59,7 +67,11 @@ impl Ssd {
                 return Err(ConfigError::OutOfRange { key, value, why });
             }
         }
-        let pages_per_ns = f64::from(units) / program_ns as f64;
+        // An erased block's time is part of what each of its pages takes.
+        let erase = if erase_pages > 0 { erase_ns as f64 / erase_pages as f64 } else { 0.0 };
+        let pages_per_ns = 1.0
+            / (program_ns as f64 * write_amplification_pct as f64 / 100.0 / f64::from(units)
+                + erase / f64::from(units));
         Ok(Self {
             sectors_per_page: page_bytes / SECTOR_BYTES,
             read_ns,
@@ -67,7 +79,11 @@ impl Ssd {
             overhead_ns,
             sector_link_ns: SECTOR_BYTES as f64 * 1e9 / link_bytes_s as f64,
             buffer_bytes: buffer_bytes as f64,
-            drain: pages_per_ns * page_bytes as f64 * 100.0 / write_amplification_pct as f64,
+            drain: pages_per_ns * page_bytes as f64,
+            erase_pages,
+            erase_ns,
+            since_erase: 0,
+            erasing_unit: 0,
             controller_free: 0,
             link_free: 0,
             units_free: vec![0; units as usize],
@@ -88,6 +104,20 @@ impl Ssd {
             done = done.max(*unit);
         }
         done
+    }
+
+    /// Blocks that these pages fill up are erased, each by the unit whose turn it is.
+    fn erase(&mut self, from: u64, pages: u64) {
+        if self.erase_pages == 0 {
+            return;
+        }
+        self.since_erase += pages;
+        while self.since_erase >= self.erase_pages {
+            self.since_erase -= self.erase_pages;
+            let unit = &mut self.units_free[self.erasing_unit];
+            *unit = from.max(*unit) + self.erase_ns;
+            self.erasing_unit = (self.erasing_unit + 1) % self.units_free.len();
+        }
     }
 
     /// Puts bytes into the buffer; when there was room for the last of them.
@@ -116,6 +146,7 @@ impl Device for Ssd {
             Dir::Write => {
                 self.link_free = self.link_free.max(accepted) + link_ns;
                 let arrived = self.link_free;
+                self.erase(arrived, u64::from(t.nr).div_ceil(self.sectors_per_page));
                 self.buffer(arrived, f64::from(t.nr) * SECTOR_BYTES as f64) + self.ack_ns
             }
         };
@@ -139,6 +170,8 @@ mod tests {
             link_bytes_s: 550_000_000,
             buffer_bytes: 1 << 20,
             write_amplification_pct: 100,
+            erase_pages: 0,
+            erase_ns: 0,
         })
         .expect("valid")
     }
@@ -193,6 +226,8 @@ mod tests {
             link_bytes_s: 1,
             buffer_bytes: 0,
             write_amplification_pct: 100,
+            erase_pages: 0,
+            erase_ns: 0,
         };
         assert!(matches!(Ssd::new(&config), Err(ConfigError::OutOfRange { key: "device.units", .. })));
     }

@@ -1,5 +1,7 @@
 //! `kreplay inspect`: what a trace holds.
 
+mod btt;
+
 use crate::args::{Cli, InspectArgs};
 use crate::error::Result;
 use crate::exit::Exit;
@@ -13,7 +15,11 @@ pub(crate) fn run(cli: &Cli, args: &InspectArgs) -> Result<Exit> {
     let mut documents = Vec::new();
     for path in &args.traces {
         let trace = TraceDir::open(path)?;
-        if cli.json {
+        if args.btt && cli.json {
+            documents.push(btt::json(&trace)?);
+        } else if args.btt {
+            stdout::print(&btt::page(&trace)?)?;
+        } else if cli.json {
             documents.push(json(&trace)?);
         } else {
             stdout::print(&text(&trace)?)?;

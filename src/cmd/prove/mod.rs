@@ -1,10 +1,12 @@
 //! `kreplay prove KIND DIR`.
 
+mod schedulers;
+
 use crate::args::{Cli, ProveArgs};
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::{signal, stdout};
-use kreplay_replay::prove::{ExactReport, FigureReport, elevator, linux24};
+use kreplay_replay::prove::{ExactReport, FigureReport, elevator, linux24, median_error, nfsd};
 use kreplay_replay::variant::nearest;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -34,6 +36,16 @@ static KINDS: &[Kind] = &[
         name: "elevator",
         about: "every decision of real elevators on random streams",
         run: |dir, _| elevator::run(dir).map(Report::Exact).map_err(|e| e.to_string()),
+    },
+    Kind {
+        name: "schedulers",
+        about: "block traces of a real kernel under none, mq-deadline, kyber and bfq: dispatch order and latencies",
+        run: |dir, stop| schedulers::run(dir, stop).map(Report::Figures),
+    },
+    Kind {
+        name: "nfsd",
+        about: "a file server's reply strategies against another model of the same rules",
+        run: |file, _| nfsd::run(file).map(Report::Exact),
     },
 ];
 
@@ -113,6 +125,23 @@ fn list(cli: &Cli) -> Result<()> {
     stdout::print(&lines.concat())
 }
 
+/// A line for each variant, where there are several and each has several runs to sum up.
+fn by_variant(t: &mut String, report: &FigureReport) {
+    let mut variants: Vec<&str> = report.runs.iter().map(|r| r.variant.as_str()).collect();
+    variants.sort_unstable();
+    variants.dedup();
+    if variants.len() < 2 || variants.len() * 2 > report.runs.len() {
+        return;
+    }
+    t.push_str("\nmedian error by variant:\n");
+    for variant in variants {
+        let runs = report.runs.iter().filter(|r| r.variant == variant);
+        let n = runs.clone().count();
+        let median = median_error(runs.flat_map(|r| &r.figures)).unwrap_or(0.0);
+        let _ = writeln!(t, "  {variant}: {median:.1} % in {n} runs");
+    }
+}
+
 fn figures_text(kind: &Kind, report: &FigureReport) -> String {
     let mut t = format!("{}: {}\n", kind.name, kind.about);
     for run in &report.runs {
@@ -124,6 +153,7 @@ fn figures_text(kind: &Kind, report: &FigureReport) -> String {
             let _ = writeln!(t, "  {:width$} {:>12.3} {:>12.3} {:>9.1}", f.name, f.recorded, f.simulated, f.error_pct);
         }
     }
+    by_variant(&mut t, report);
     if !report.skipped.is_empty() {
         t.push_str("\nnot compared:\n");
         for s in &report.skipped {

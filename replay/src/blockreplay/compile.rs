@@ -1,0 +1,370 @@
+//! Block events to a [`BlockProgram`].
+//!
+//! Two passes: which devices queue bios, and which lie above others; then the bios with what became of them. What is held
+//! between rows is bounded by the bios in flight.
+
+use std::collections::BTreeMap;
+
+use kreplay_traces::error::Error;
+use kreplay_traces::event::BlockRow;
+use kreplay_traces::store::TraceDir;
+use kreplay_traces::units::{Nanos, SECTOR_BYTES, Sectors};
+use rustc_hash::FxHashMap;
+
+use super::program::{Action, BlockProgram, BlockTask, Flags, NO_UNPLUG, NONE, RecordedRequest};
+use crate::block::Dir;
+use crate::program::DeviceInfo;
+
+/// Without unplug events: a task that queues its next bio later than this has released its plug list.
+const BURST: Nanos = Nanos::from_micros(100);
+/// With unplug events: so late a task has released its plug list, even if the event is missing.
+const FORGOTTEN: Nanos = Nanos::from_millis(10);
+
+/// Block rows in time order, to be read more than once.
+pub trait Rows {
+    /// Calls `visit` with every row.
+    ///
+    /// # Errors
+    /// If the rows cannot be read.
+    fn each(&mut self, visit: &mut dyn FnMut(&BlockRow<'_>)) -> Result<(), Error>;
+}
+
+impl Rows for &TraceDir {
+    fn each(&mut self, visit: &mut dyn FnMut(&BlockRow<'_>)) -> Result<(), Error> {
+        self.blocks()?.for_each(|row| visit(&row))
+    }
+}
+
+impl Rows for &[BlockRow<'_>] {
+    fn each(&mut self, visit: &mut dyn FnMut(&BlockRow<'_>)) -> Result<(), Error> {
+        self.iter().for_each(visit);
+        Ok(())
+    }
+}
+
+/// What the first pass learns of a device.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    queued: u64,
+    dispatched: u64,
+}
+
+/// Compiles the block events of a trace. `known` names devices (number, name, sectors) that the trace describes.
+///
+/// # Errors
+/// If the rows cannot be read.
+pub fn compile(
+    trace_id: &str,
+    known: &[(i64, Option<String>, Option<u64>)],
+    mut rows: impl Rows,
+) -> Result<BlockProgram, Error> {
+    let mut seen: BTreeMap<i64, Seen> = BTreeMap::new();
+    let (mut plugs, mut gets) = (false, false);
+    rows.each(&mut |row| {
+        let s = seen.entry(row.dev).or_default();
+        match row.action {
+            "Q" => s.queued += 1,
+            "D" => s.dispatched += 1,
+            "P" => plugs = true,
+            "G" => gets = true,
+            _ => {}
+        }
+    })?;
+    let any_dispatch = seen.values().any(|s| s.dispatched > 0);
+    let mut c = Compiler { gets, ..Compiler::default() };
+    c.program.trace_id = trace_id.to_owned();
+    c.program.coverage.plugs = plugs;
+    for (&number, s) in &seen {
+        // A device that queues bios but never dispatches, beside one that does, passes them on: its bios are queued again
+        // below. Driving both would move everything twice.
+        if s.dispatched == 0 && (any_dispatch || s.queued == 0) {
+            c.program.coverage.stacked += s.queued;
+            continue;
+        }
+        let fact = known.iter().find(|k| k.0 == number);
+        let name = fact.and_then(|f| f.1.clone()).unwrap_or_else(|| format!("{}:{}", number >> 20, number & 0xf_ffff));
+        let sectors = Sectors(fact.and_then(|f| f.2).unwrap_or(0));
+        let index = c.program.devices.len() as u16;
+        c.program.devices.push(DeviceInfo { name, sectors, partitions: vec![Sectors::ZERO] });
+        c.program.coverage.from_dispatches += u64::from(s.queued == 0);
+        c.devices.insert(number, (index, s.queued == 0));
+        if c.program.devices.len() == usize::from(u16::MAX) {
+            break;
+        }
+    }
+    rows.each(&mut |row| c.row(row))?;
+    c.finish();
+    Ok(c.program)
+}
+
+/// From a bio to the release of its task's list, ns.
+fn hold(queued: Nanos, released: Nanos) -> u32 {
+    u32::try_from(released.saturating_sub(queued).get()).unwrap_or(u32::MAX).min(NO_UNPLUG - 1)
+}
+
+/// State of a task between rows.
+#[derive(Debug, Default)]
+struct TaskState {
+    /// Its last bio.
+    last: Option<u32>,
+    /// Sectors of that bio that no request has taken yet.
+    left: u64,
+    /// The plug list holds something.
+    plugged: bool,
+    /// A release was seen that is not certain: index of the bio before it, hold time before.
+    doubtful: Option<(u32, u32)>,
+    /// Completions since the last bio: how many, the last one's time, and the bios.
+    completed: Vec<u32>,
+    completed_at: Nanos,
+}
+
+#[derive(Default)]
+struct Compiler {
+    program: BlockProgram,
+    /// Device number to index, and whether its requests stand for its bios.
+    devices: FxHashMap<i64, (u16, bool)>,
+    tasks: FxHashMap<i64, u32>,
+    states: Vec<TaskState>,
+    /// Bios not complete yet: (device, first sector, number) to sectors left.
+    open: BTreeMap<(u16, u64, u32), u64>,
+    /// Longest of them ever, sectors: how far back an overlapping one can begin.
+    longest: u64,
+    /// Flushes not complete yet, oldest first.
+    flushes: Vec<u32>,
+    /// Requests at the device: (device, first sector, write) to index.
+    flying: BTreeMap<(u16, u64, bool), u32>,
+    gets: bool,
+}
+
+impl Compiler {
+    fn row(&mut self, row: &BlockRow<'_>) {
+        let Some(&(dev, from_dispatches)) = self.devices.get(&row.dev) else { return };
+        let at = Nanos(u64::try_from(row.time_ns).unwrap_or(0));
+        let nr = row.len_bytes.and_then(|l| u64::try_from(l).ok()).unwrap_or(0) / SECTOR_BYTES;
+        let sector = row.sector_512.and_then(|s| u64::try_from(s).ok());
+        match row.action {
+            "Q" if !from_dispatches => self.queue(row, dev, at, sector, nr),
+            "G" | "M" | "F" => {
+                if let Some(task) = self.known_task(row) {
+                    let t = &mut self.states[task as usize];
+                    t.left = t.left.saturating_sub(nr);
+                    // Between a release and this one a new request was made: the release was the task's own.
+                    t.doubtful = None;
+                }
+            }
+            "P" => self.plug(row),
+            "U" | "UT" => self.unplug(row, at),
+            "D" => self.dispatch(row, dev, at, sector, nr, from_dispatches),
+            "C" => self.complete(row, dev, at, sector, nr),
+            _ => {}
+        }
+    }
+
+    fn known_task(&self, row: &BlockRow<'_>) -> Option<u32> {
+        self.tasks.get(&row.pid.unwrap_or(-1)).copied()
+    }
+
+    fn task(&mut self, row: &BlockRow<'_>) -> u32 {
+        let pid = row.pid.unwrap_or(-1);
+        if let Some(&t) = self.tasks.get(&pid) {
+            return t;
+        }
+        let t = self.program.tasks.len() as u32;
+        let name = row.comm.filter(|c| !c.is_empty()).map_or_else(|| format!("pid {pid}"), str::to_owned);
+        self.program.tasks.push(BlockTask { pid, name, actions: Vec::new() });
+        self.states.push(TaskState::default());
+        self.tasks.insert(pid, t);
+        t
+    }
+
+    fn queue(&mut self, row: &BlockRow<'_>, dev: u16, at: Nanos, sector: Option<u64>, nr: u64) {
+        let flags = Flags::from_rwbs(row.rwbs);
+        let Some(flags) = flags.filter(|f| f.preflush() || (nr > 0 && sector.is_some())) else {
+            self.program.coverage.not_modelled += 1;
+            return;
+        };
+        let nr = u32::try_from(nr).unwrap_or(u32::MAX);
+        let sector = sector.unwrap_or(0);
+        let task = self.task(row);
+        let number = self.program.actions.len() as u32;
+        if number == NONE {
+            return;
+        }
+        self.program.reach(dev, sector + u64::from(nr));
+        self.before(task, number, at);
+        let state = &mut self.states[task as usize];
+        let waits = state.completed.len() as u32;
+        let think = if waits > 0 {
+            at.saturating_sub(state.completed_at)
+        } else {
+            state.last.map_or(at, |l| at.saturating_sub(self.program.actions[l as usize].at))
+        };
+        for done in state.completed.drain(..) {
+            self.program.actions[done as usize].waited_by = number;
+        }
+        state.last = Some(number);
+        state.left = u64::from(nr);
+        let hold_ns = if state.plugged { NO_UNPLUG } else { 0 };
+        let line = u32::try_from(row.line).unwrap_or(0);
+        let done = Nanos::MAX;
+        self.program.actions.push(Action {
+            at,
+            done,
+            sector,
+            think,
+            nr,
+            task,
+            waits,
+            waited_by: NONE,
+            hold_ns,
+            line,
+            dev,
+            flags,
+        });
+        self.program.tasks[task as usize].actions.push(number);
+        self.program.coverage.bios += 1;
+        if nr == 0 || flags.preflush() || flags.fua() {
+            self.flushes.push(number);
+        } else {
+            self.open.insert((dev, sector, number), u64::from(nr));
+            self.longest = self.longest.max(u64::from(nr));
+        }
+    }
+
+    /// A task queues its next bio: settles what its last one's plug list came to.
+    fn before(&mut self, task: u32, number: u32, at: Nanos) {
+        let state = &mut self.states[task as usize];
+        state.doubtful = None;
+        let Some(last) = state.last.filter(|&l| l < number) else { return };
+        let a = &mut self.program.actions[last as usize];
+        let gap = at.saturating_sub(a.at);
+        if !self.program.coverage.plugs {
+            a.hold_ns = if gap <= BURST { NO_UNPLUG } else { 0 };
+        } else if a.hold_ns == NO_UNPLUG && gap > FORGOTTEN {
+            a.hold_ns = FORGOTTEN.get() as u32;
+            state.plugged = false;
+        }
+    }
+
+    fn plug(&mut self, row: &BlockRow<'_>) {
+        let Some(task) = self.known_task(row) else { return };
+        let state = &mut self.states[task as usize];
+        if let Some((bio, hold)) = state.doubtful.take() {
+            // Released because the last request was large, and filled again at once: the queue's own rule.
+            self.program.actions[bio as usize].hold_ns = hold;
+        }
+        state.plugged = true;
+        if let Some(last) = state.last {
+            self.program.actions[last as usize].hold_ns = NO_UNPLUG;
+        }
+    }
+
+    fn unplug(&mut self, row: &BlockRow<'_>, at: Nanos) {
+        let Some(task) = self.known_task(row) else { return };
+        let gets = self.gets;
+        let state = &mut self.states[task as usize];
+        let Some(last) = state.last else { return };
+        state.plugged = false;
+        if gets && state.left > 0 {
+            // In the middle of a bio the list is released for its size, which is the queue's own rule, or (UT) because
+            // the task sleeps for a slot: then what it held before that bio goes.
+            let task = self.program.actions[last as usize].task;
+            let before = self.program.tasks[task as usize].actions.iter().rev().nth(1).copied();
+            if let Some(before) = before.filter(|_| row.action == "UT") {
+                let b = &mut self.program.actions[before as usize];
+                if b.hold_ns == NO_UNPLUG {
+                    b.hold_ns = hold(b.at, at);
+                }
+            }
+            return;
+        }
+        let a = &mut self.program.actions[last as usize];
+        state.doubtful = Some((last, a.hold_ns));
+        a.hold_ns = hold(a.at, at);
+    }
+
+    fn dispatch(&mut self, row: &BlockRow<'_>, dev: u16, at: Nanos, sector: Option<u64>, nr: u64, stands: bool) {
+        let (Some(sector), Some(flags)) = (sector, Flags::from_rwbs(row.rwbs)) else {
+            self.program.coverage.not_modelled += u64::from(stands);
+            return;
+        };
+        if nr == 0 {
+            return;
+        }
+        let key = (dev, sector, flags.dir() == Dir::Write);
+        if let Some(&again) = self.flying.get(&key)
+            && u64::from(self.program.requests[again as usize].nr) == nr
+        {
+            // Requeued and dispatched again: what counts is the time that led to the completion.
+            self.program.requests[again as usize].d = at;
+            return;
+        }
+        if stands {
+            self.queue(row, dev, at, Some(sector), nr);
+        }
+        let index = self.program.requests.len() as u32;
+        let nr = u32::try_from(nr).unwrap_or(u32::MAX);
+        self.program.requests.push(RecordedRequest { dev, dir: flags.dir(), sector, nr, d: at, c: None });
+        self.flying.insert(key, index);
+    }
+
+    fn complete(&mut self, row: &BlockRow<'_>, dev: u16, at: Nanos, sector: Option<u64>, nr: u64) {
+        let Some(flags) = Flags::from_rwbs(row.rwbs) else { return };
+        let Some(sector) = sector else { return };
+        if nr == 0 || flags.preflush() || flags.fua() {
+            // A flush, or a write with flushes around it, as its task sees it.
+            let found = self.flushes.iter().position(|&f| {
+                let a = &self.program.actions[f as usize];
+                a.dev == dev && (a.sector == sector || a.nr == 0)
+            });
+            if let Some(k) = found {
+                let f = self.flushes.remove(k);
+                self.finished(f, at);
+            }
+        }
+        if nr == 0 {
+            return;
+        }
+        if let Some(r) = self.flying.remove(&(dev, sector, flags.dir() == Dir::Write)) {
+            self.program.requests[r as usize].c = Some(at);
+        }
+        let end = sector + nr;
+        let from = (dev, sector.saturating_sub(self.longest), 0);
+        let mut done = Vec::new();
+        for (&(d, s, number), left) in self.open.range_mut(from..(dev, end, 0)) {
+            let a = &self.program.actions[number as usize];
+            let overlap = end.min(s + u64::from(a.nr)).saturating_sub(sector.max(s));
+            if overlap > 0 && a.flags.dir() == flags.dir() {
+                *left = left.saturating_sub(overlap);
+                if *left == 0 {
+                    done.push((d, s, number));
+                }
+            }
+        }
+        for key in done {
+            self.open.remove(&key);
+            self.finished(key.2, at);
+        }
+    }
+
+    fn finished(&mut self, number: u32, at: Nanos) {
+        let a = &mut self.program.actions[number as usize];
+        a.done = at;
+        if a.flags.sync() {
+            let state = &mut self.states[a.task as usize];
+            state.completed.push(number);
+            state.completed_at = at;
+        }
+    }
+
+    fn finish(&mut self) {
+        for state in &self.states {
+            if let Some(last) = state.last {
+                let a = &mut self.program.actions[last as usize];
+                if a.hold_ns == NO_UNPLUG {
+                    a.hold_ns = 0;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+use std::sync::atomic::AtomicBool;
+
+use kreplay_traces::event::BlockRow;
+use kreplay_traces::units::Nanos;
+use proptest::prelude::*;
+
+use super::*;
+use crate::block::IoRecord;
+use crate::config::{Config, DeviceConfig, WakeRule};
+use crate::sim::Pacing;
+
+fn modern(policy: &str) -> Config {
+    let mut c: Config = toml::from_str(include_str!("../../tests/fixtures/block/variant.toml")).expect("fixture");
+    c.elevator.policy = policy.to_owned();
+    c.queue.slots = 256;
+    c.queue.wake = WakeRule::Tags;
+    c.queue.head_active = false;
+    c.queue.plugging = false;
+    c.queue.max_sectors = 1024;
+    c
+}
+
+fn row(us: i64, action: &'static str, rwbs: &'static str, sector: i64, nr: i64, pid: i64) -> BlockRow<'static> {
+    BlockRow {
+        time_ns: us * 1000,
+        dev: 8 << 20,
+        action,
+        rwbs,
+        sector_512: Some(sector),
+        len_bytes: (nr > 0).then_some(nr * 512),
+        pid: Some(pid),
+        comm: Some("x"),
+        ..BlockRow::default()
+    }
+}
+
+fn bare(us: i64, action: &'static str, pid: i64) -> BlockRow<'static> {
+    BlockRow { sector_512: None, ..row(us, action, "N", 0, 0, pid) }
+}
+
+fn program(rows: &[BlockRow<'_>]) -> BlockProgram {
+    compile("t", &[], rows).expect("rows")
+}
+
+#[derive(Default)]
+struct Seen {
+    requests: Vec<IoRecord>,
+    bios: Vec<BioDone>,
+}
+
+impl Observe for Seen {
+    fn request(&mut self, r: &IoRecord) {
+        self.requests.push(*r);
+    }
+    fn bio(&mut self, _: &Action, b: &BioDone) {
+        self.bios.push(*b);
+    }
+}
+
+fn play(p: &BlockProgram, c: &Config, pacing: Pacing) -> (Seen, Replayed) {
+    let mut seen = Seen::default();
+    let end = run(p, c, pacing, &mut seen, &AtomicBool::new(false)).expect("runs");
+    (seen, end)
+}
+
+#[test]
+fn a_bio_larger_than_a_request_is_split_and_done_with_its_last_piece() {
+    let p = program(&[row(0, "Q", "W", 0, 2500, 1)]);
+    let (seen, end) = play(&p, &modern("none"), Pacing::Recorded);
+    assert_eq!(seen.requests.iter().map(|r| r.nr).collect::<Vec<_>>(), [1024, 1024, 452]);
+    assert_eq!((seen.bios.len(), seen.bios[0].c, end.finished), (1, end.elapsed, true));
+}
+
+#[test]
+fn a_plug_list_merges_what_its_task_queues_before_it_is_released() {
+    let rows = [
+        row(0, "Q", "R", 100, 8, 1),
+        row(1, "G", "R", 100, 8, 1),
+        bare(1, "P", 1),
+        row(5, "Q", "R", 108, 8, 1),
+        row(6, "M", "R", 108, 8, 1),
+        row(7, "Q", "R", 500, 8, 1),
+        row(7, "G", "R", 500, 8, 1),
+        bare(20, "U", 1),
+    ];
+    let (seen, _) = play(&program(&rows), &modern("none"), Pacing::Recorded);
+    assert_eq!(seen.requests.iter().map(|r| (r.sector.0, r.nr)).collect::<Vec<_>>(), [(100, 16), (500, 8)]);
+    // Queued at 0, handed over at 20 us.
+    assert_eq!((seen.requests[0].q, seen.requests[0].i), (Nanos(0), Nanos(20_000)));
+    assert_eq!(seen.requests[0].bios, 2);
+}
+
+#[test]
+fn a_task_without_a_slot_sleeps_and_its_later_bios_wait_behind() {
+    let rows: Vec<_> = (0..8).map(|k| row(k * 10, "Q", "W", k * 5000, 8, 1)).collect();
+    let mut c = modern("none");
+    c.queue.slots = 2;
+    let (seen, end) = play(&program(&rows), &c, Pacing::Recorded);
+    assert!(end.finished);
+    assert_eq!(seen.bios.len(), 8);
+    // One behind the other: each found its slot before the next one was queued.
+    assert!(seen.bios.windows(2).all(|w| w[0].q + w[0].slept <= w[1].q), "{:?}", seen.bios);
+    assert!(seen.bios.iter().filter(|b| b.slept > Nanos::ZERO).count() >= 5);
+}
+
+#[test]
+fn closed_pacing_waits_for_what_the_task_waited_for() {
+    // Two reads, one after the other's completion plus 1 ms; recorded on a device that took 100 us.
+    let rows = [
+        row(0, "Q", "R", 0, 8, 1),
+        row(0, "D", "R", 0, 8, 1),
+        row(100, "C", "R", 0, 8, 0),
+        row(1100, "Q", "R", 100_000, 8, 1),
+        row(1100, "D", "R", 100_000, 8, 1),
+        row(1200, "C", "R", 100_000, 8, 0),
+    ];
+    let p = program(&rows);
+    assert_eq!((p.actions[1].waits, p.actions[1].think, p.actions[0].waited_by), (1, Nanos::from_millis(1), 1));
+    let (seen, _) = play(&p, &modern("none"), Pacing::Closed);
+    assert_eq!(seen.bios[1].q, seen.bios[0].c + Nanos::from_millis(1));
+    let (open, _) = play(&p, &modern("none"), Pacing::Recorded);
+    assert_eq!(open.bios[1].q, Nanos::from_micros(1100));
+}
+
+#[test]
+fn a_device_without_queued_bios_is_driven_by_its_dispatches() {
+    let rows = [row(0, "D", "R", 0, 8, 1), row(5, "D", "R", 0, 8, 1), row(50, "C", "R", 0, 8, 0)];
+    let p = program(&rows);
+    // The second D is the same request again.
+    assert_eq!((p.actions.len(), p.requests.len(), p.coverage.from_dispatches), (1, 1, 1));
+    assert_eq!((p.requests[0].d, p.requests[0].c), (Nanos(5_000), Some(Nanos(50_000))));
+}
+
+#[test]
+fn a_write_with_flushes_is_complete_after_the_second_one() {
+    let rows = [
+        row(0, "Q", "FWFSM", 64, 8, 1),
+        row(100, "D", "WSM", 64, 8, 1),
+        row(200, "C", "WSM", 64, 8, 0),
+        row(300, "C", "WSM", 64, 0, 0),
+        row(400, "Q", "FWS", 0, 0, 1),
+        row(450, "C", "WS", 0, 0, 0),
+    ];
+    let p = program(&rows);
+    assert_eq!(p.actions[0].done, Nanos::from_micros(300));
+    assert_eq!(p.actions[1].done, Nanos::from_micros(450));
+    let (seen, end) = play(&p, &modern("mq-deadline"), Pacing::Closed);
+    assert!(end.finished);
+    assert_eq!((seen.bios.len(), seen.requests.len()), (2, 1));
+}
+
+#[test]
+fn an_empty_trace_is_an_error() {
+    let p = program(&[]);
+    let end = run(&p, &modern("none"), Pacing::Closed, &mut (), &AtomicBool::new(false));
+    assert_eq!(end.unwrap_err(), BlockReplayError::Empty);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Every bio is done once, not before it was queued; the device sees every sector once; the same again is the same.
+    #[test]
+    fn bios_and_bytes_are_conserved(
+        wishes in prop::collection::vec((0..3000i64, any::<bool>(), 0..500i64, 1..300i64, 0..4i64), 1..120),
+        policy in 0..4usize, slots in 2..40u32, closed in any::<bool>(), null in any::<bool>(), old in any::<bool>(),
+        plugs in any::<bool>(),
+    ) {
+        let policy = ["none", "mq-deadline", "kyber", "linus-2.4"][policy];
+        let mut c = modern(policy);
+        c.queue.slots = slots;
+        c.queue.plugging = old;
+        c.queue.max_sectors = 128;
+        if null {
+            c.device = DeviceConfig::Null { queue_depth: 4 };
+        }
+        let mut at = 0;
+        let mut rows = Vec::new();
+        for (gap, write, place, nr, pid) in wishes {
+            at += gap;
+            rows.push(row(at, "Q", if write { "WS" } else { "R" }, place * 8, nr, pid));
+            if plugs {
+                rows.push(bare(at, "P", pid));
+            }
+            rows.push(row(at + 300, "C", if write { "WS" } else { "R" }, place * 8, nr, 0));
+        }
+        rows.sort_by_key(|r| r.time_ns);
+        let p = program(&rows);
+        let pacing = if closed { Pacing::Closed } else { Pacing::Recorded };
+        let (seen, end) = play(&p, &c, pacing);
+        prop_assert!(end.finished, "{:?}", end);
+        prop_assert_eq!(seen.bios.len(), p.actions.len());
+        let mut done: Vec<u32> = seen.bios.iter().map(|b| b.action).collect();
+        done.sort_unstable();
+        prop_assert!(done.iter().enumerate().all(|(k, &a)| a as usize == k));
+        prop_assert!(seen.bios.iter().all(|b| b.q <= b.c && b.slept <= b.c - b.q));
+        let asked: u64 = p.actions.iter().map(|a| u64::from(a.nr)).sum();
+        let served: u64 = seen.requests.iter().map(|r| u64::from(r.nr)).sum();
+        prop_assert_eq!(asked, served);
+        prop_assert!(seen.requests.iter().all(|r| r.nr <= 128 && r.q <= r.i && r.i <= r.d && r.d <= r.c));
+        let (again, _) = play(&p, &c, pacing);
+        prop_assert_eq!(again.requests, seen.requests);
+    }
+}

@@ -1,0 +1,3 @@
+//! Network services in front of the simulated machine.
+
+pub mod nfsd;
