@@ -30,6 +30,13 @@ impl Format for Blkparse {
         score_lines(BlkparseLines::default(), head)
     }
 
+    fn sniff_with(&self, head: Head<'_>, options: &ParseOptions) -> Score {
+        match options.blkparse_format.as_deref().map(FormatLines::new) {
+            Some(Ok(lines)) => score_lines(lines, head),
+            _ => self.sniff(head),
+        }
+    }
+
     fn parser(&self, options: &ParseOptions) -> Box<dyn Parser> {
         match options.blkparse_format.as_deref().map(FormatLines::new) {
             Some(Ok(lines)) => Box::new(Lines::new(lines)),

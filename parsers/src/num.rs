@@ -81,6 +81,17 @@ pub fn secs_ns(text: &[u8]) -> Option<i64> {
     secs.checked_add(fraction_ns(fraction)?)
 }
 
+/// As [`secs_ns`] where the locale writes a decimal comma: exactly one comma, no point, and decimals after it.
+#[inline]
+pub fn secs_ns_with_comma(text: &[u8]) -> Option<i64> {
+    let comma = memchr::memchr(b',', text)?;
+    let (secs, fraction) = (&text[..comma], &text[comma + 1..]);
+    if fraction.is_empty() {
+        return None;
+    }
+    dec_i64(secs)?.checked_mul(1_000_000_000)?.checked_add(fraction_ns(fraction)?)
+}
+
 /// Decimals after a point (at most 9) in units of 10^-9; empty is 0.
 #[inline]
 pub fn fraction_ns(text: &[u8]) -> Option<i64> {

@@ -2,22 +2,45 @@
 //!
 //! Parsers emit rows as the text gives them: a strace call when it ends, a completion right after its arrival. This sink
 //! holds a window of rows and lets the earliest go when the window is full; rows of equal time keep their order. A row
-//! that comes later than the window reaches is passed on at once and counted.
+//! that comes later than the window reaches is passed on at once and counted. What a clock does that no clock should is
+//! noticed here, because every row passes: see [`Findings`].
 
 use std::collections::VecDeque;
 
-use kreplay_traces::event::{BlockRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
+use kreplay_traces::event::{
+    BlockRow, CounterRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow,
+};
 
 use crate::rows::{Block, Syscall};
 
 /// Rows that are held at most, for each of the two ordered tables.
 pub const WINDOW_ROWS: usize = 32 * 1024;
 
+/// A time that differs by more than this from the one before it in the log is a jump of the clock, not a wait: a year.
+const JUMP_NS: u64 = 366 * 86_400 * 1_000_000_000;
+
+/// What was noticed about the rows that passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Rows too late to be put into their place.
+    pub late: u64,
+    /// Jumps of the clock by more than a year.
+    pub jumps: u64,
+    /// The first of them: its line, the time before it and the time after it.
+    pub first_jump: Option<(i64, i64, i64)>,
+    /// Block events of zoned devices (append, reset, ...: a `Z` in RWBS).
+    pub zone_rows: u64,
+    /// Block events.
+    pub block_rows: u64,
+}
+
 /// A sink that orders system calls and block events by time before it passes them on.
 pub struct Ordered<'a> {
     out: &'a mut dyn EventSink,
     syscalls: Window<Syscall>,
     blocks: Window<Block>,
+    arrived_ns: Option<i64>,
+    found: Findings,
 }
 
 /// Slots are reused, so that a row costs no allocation once the window is full.
@@ -73,23 +96,40 @@ impl<'a> Ordered<'a> {
 
     /// Order with a window of `rows` for each table.
     pub fn with_window(out: &'a mut dyn EventSink, rows: usize) -> Self {
-        Self { out, syscalls: Window::new(rows), blocks: Window::new(rows) }
+        Self {
+            out,
+            syscalls: Window::new(rows),
+            blocks: Window::new(rows),
+            arrived_ns: None,
+            found: Findings::default(),
+        }
     }
 
-    /// Let all rows go; gives how many came too late to be put into their place.
-    pub fn finish(mut self) -> u64 {
+    #[inline]
+    fn arrive(&mut self, time_ns: i64, line: i64) {
+        if let Some(before) = self.arrived_ns.replace(time_ns)
+            && before.abs_diff(time_ns) > JUMP_NS
+        {
+            self.found.jumps += 1;
+            self.found.first_jump.get_or_insert((line, before, time_ns));
+        }
+    }
+
+    /// Let all rows go.
+    pub fn finish(mut self) -> Findings {
         while let Some(row) = self.syscalls.pop() {
             self.out.syscall(&row.row());
         }
         while let Some(row) = self.blocks.pop() {
             self.out.block(&row.row());
         }
-        self.syscalls.late + self.blocks.late
+        Findings { late: self.syscalls.late + self.blocks.late, ..self.found }
     }
 }
 
 impl EventSink for Ordered<'_> {
     fn syscall(&mut self, row: &SyscallRow<'_>) {
+        self.arrive(row.time_ns, row.line);
         self.syscalls.slot(row.time_ns).set(row);
         if self.syscalls.is_over()
             && let Some(first) = self.syscalls.pop()
@@ -99,6 +139,9 @@ impl EventSink for Ordered<'_> {
     }
 
     fn block(&mut self, row: &BlockRow<'_>) {
+        self.arrive(row.time_ns, row.line);
+        self.found.block_rows += 1;
+        self.found.zone_rows += u64::from(row.rwbs.contains('Z'));
         self.blocks.slot(row.time_ns).set(row);
         if self.blocks.is_over()
             && let Some(first) = self.blocks.pop()
@@ -108,6 +151,9 @@ impl EventSink for Ordered<'_> {
     }
 
     fn vmstat(&mut self, row: &VmstatRow) {
+        if let Some(time_ns) = row.time_ns {
+            self.arrive(time_ns, row.line);
+        }
         self.out.vmstat(row);
     }
 
@@ -121,6 +167,10 @@ impl EventSink for Ordered<'_> {
 
     fn file(&mut self, row: &FileRow<'_>) {
         self.out.file(row);
+    }
+
+    fn counter(&mut self, row: &CounterRow<'_>) {
+        self.out.counter(row);
     }
 
     fn reject(&mut self, row: &RejectRow<'_>) {
@@ -141,7 +191,7 @@ mod tests {
         for (line, time) in times.iter().enumerate() {
             ordered.block(&BlockRow { time_ns: *time, line: line as i64, action: "Q", ..BlockRow::default() });
         }
-        let late = ordered.finish();
+        let late = ordered.finish().late;
         (rows.blocks.iter().map(|b| (b.time_ns, b.line)).collect(), late)
     }
 
@@ -149,6 +199,18 @@ mod tests {
     fn equal_times_keep_their_order_and_late_rows_are_counted() {
         assert_eq!(order(&[3, 1, 2, 1], 8), (vec![(1, 1), (1, 3), (2, 2), (3, 0)], 0));
         assert_eq!(order(&[5, 6, 7, 1], 2), (vec![(5, 0), (1, 3), (6, 1), (7, 2)], 1));
+    }
+
+    #[test]
+    fn a_jump_of_the_clock_is_told_from_a_wait() {
+        let mut rows = Rows::default();
+        let mut ordered = Ordered::new(&mut rows);
+        let year = JUMP_NS as i64;
+        for (line, time_ns) in [(1, 0), (2, year), (3, 3 * year), (4, 3 * year + 5), (5, 0)] {
+            ordered.syscall(&SyscallRow { time_ns, line, ..SyscallRow::default() });
+        }
+        let found = ordered.finish();
+        assert_eq!((found.jumps, found.first_jump), (2, Some((3, year, 3 * year))));
     }
 
     proptest! {

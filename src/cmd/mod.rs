@@ -1,8 +1,10 @@
 //! One file a subcommand.
 
+mod export;
 mod formats;
 mod ingest;
 mod inspect;
+mod inspect_logs;
 mod pages;
 mod prove;
 mod replay;
@@ -21,6 +23,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Run(args) => run::run(cli, args),
         Command::Ingest(args) => ingest::run(cli, args),
         Command::Inspect(args) => inspect::run(cli, args),
+        Command::Export(args) => export::run(cli, args),
         Command::Replay(args) => replay::run(cli, args),
         Command::Report(args) => report::run(cli, args),
         Command::Variants(args) => variants::run(cli, args),

@@ -47,6 +47,17 @@ static BAD_VERSION: Reason = Reason {
     expected: "trace version 7 or 8",
     hint: "convert it with the blkparse that belongs to the kernel",
 };
+static MIXED_VERSIONS: Reason = Reason {
+    code: "blktrace-mixed-versions",
+    expected: "records of one trace version",
+    hint: "the records before this place have the other layout; the file was put together from two traces, or is damaged",
+};
+static SWAPPED: Reason = Reason {
+    code: "blktrace-swapped",
+    expected: "an action where the trace version has it",
+    hint: "process and action have changed places: records of version 8 were written with the number of version 7, by a \
+           kernel older than the fix of October 2025",
+};
 static TRUNCATED: Reason = Reason {
     code: "blktrace-truncated",
     expected: "a whole record",
@@ -71,6 +82,7 @@ struct BlktraceParser {
     wall_ns: Option<i64>,
     next_sequence: HashMap<u32, u32, FxBuildHasher>,
     any_event: bool,
+    version: Option<u8>,
     last_ns: Option<i64>,
     rwbs: String,
     text: String,
@@ -103,7 +115,11 @@ impl BlktraceParser {
             let length = header + layout.payload_bytes(rest);
             let (whole, record) = (&rest[..length], layout.record(rest));
             self.number += 1;
-            let outcome = self.record(&record, layout, &whole[header..], out, diag);
+            let outcome = if *self.version.get_or_insert(layout.version) == layout.version {
+                self.record(&record, layout, &whole[header..], out, diag)
+            } else {
+                Outcome::Reject(&MIXED_VERSIONS, None)
+            };
             diag.record(outcome, &Line { bytes: whole, number: self.number, offset: self.offset }, out);
             self.offset += length as i64;
             at += length;
@@ -145,6 +161,7 @@ impl BlktraceParser {
             return match r.act() {
                 16 => Outcome::Note("abort"),
                 17 => Outcome::Note("driver-data"),
+                _ if layout.version == 7 && r.is_swapped() => Outcome::Reject(&SWAPPED, None),
                 _ => Outcome::Reject(&UNKNOWN_ACTION, None),
             };
         };
@@ -305,6 +322,9 @@ impl Parser for BlktraceParser {
             self.number += 1;
             let line = Line { bytes: &pending, number: self.number, offset: self.offset };
             diag.record(Outcome::Reject(why, None), &line, out);
+        }
+        if let Some(version) = self.version {
+            diag.option("version", version.to_string());
         }
         diag.option("clock", if self.wall_ns.is_some() { "epoch" } else { "trace" });
     }

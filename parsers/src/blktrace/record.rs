@@ -116,6 +116,12 @@ impl Record {
         self.action & bit != 0
     }
 
+    /// The process is an action with its categories, and the action none: they have changed places.
+    pub(super) fn is_swapped(&self) -> bool {
+        let pid = u64::from(self.pid);
+        pid >> 16 != 0 && matches!(pid & 0xff, 1..=17)
+    }
+
     /// The letter that blkparse prints for the act code; `None` for codes without one.
     pub(super) fn letter(&self) -> Option<&'static str> {
         Some(match self.act() {

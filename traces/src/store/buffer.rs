@@ -105,7 +105,7 @@ impl<T: Table> TableBuffer<T> {
         self.rows = 0;
         self.last = (i64::MIN, i64::MIN);
         if !T::SORTED {
-            return self.write(&batch, span, sink);
+            return self.write(batch, span, sink);
         }
         let batch = if ordered { batch } else { sorted::<T>(&batch)? };
         let late = match self.written {
@@ -119,7 +119,8 @@ impl<T: Table> TableBuffer<T> {
         if late < batch.num_rows() {
             let rest = batch.slice(late, batch.num_rows() - late);
             self.written = Some(key_at(&rest, rest.num_rows() - 1));
-            self.write(&rest, span_of(&rest), sink)?;
+            let span = span_of(&rest);
+            self.write(rest, span, sink)?;
         }
         if self.late_rows >= BATCH_ROWS {
             self.write_late(sink)?;
@@ -127,13 +128,14 @@ impl<T: Table> TableBuffer<T> {
         Ok(())
     }
 
-    fn write(&mut self, batch: &RecordBatch, span: Option<(i64, i64)>, sink: &mut PartSink<'_>) -> Result<()> {
+    fn write(&mut self, batch: RecordBatch, span: Option<(i64, i64)>, sink: &mut PartSink<'_>) -> Result<()> {
         let part = match &mut self.part {
             Some(part) => part,
             none => none.insert(sink.begin::<T>()?),
         };
-        part.write(batch, span)?;
-        if part.rows() >= PART_ROWS
+        let accepted = part.write(batch, span);
+        // A part that takes no more has failed: closing it tells why.
+        if (!accepted || part.rows() >= PART_ROWS)
             && let Some(part) = self.part.take()
         {
             sink.finished.push(part.finish()?);
@@ -150,7 +152,8 @@ impl<T: Table> TableBuffer<T> {
         self.late_rows = 0;
         let all = sorted::<T>(&all)?;
         let mut part = sink.begin::<T>()?;
-        part.write(&all, span_of(&all))?;
+        let span = span_of(&all);
+        part.write(all, span);
         sink.finished.push(part.finish()?);
         Ok(())
     }

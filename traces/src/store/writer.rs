@@ -11,9 +11,11 @@ use super::part::join;
 use super::source::{SourceFacts, SourceKey, WriterOptions, hash_file};
 use super::workdir::WorkDir;
 use crate::error::{Doing, Error, Result};
-use crate::event::{BlockRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
+use crate::event::{BlockRow, CounterRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
 use crate::publish;
-use crate::schema::{Blocks, Faults, Files, Processes, Rejects, SCHEMA_VERSION, Syscalls, TABLES, Table, Vmstats};
+use crate::schema::{
+    Blocks, Counters, Faults, Files, Processes, Rejects, SCHEMA_VERSION, Syscalls, TABLES, Table, Vmstats,
+};
 
 /// A source being written.
 struct Open {
@@ -28,6 +30,7 @@ struct Open {
     faults: TableBuffer<Faults>,
     processes: TableBuffer<Processes>,
     files: TableBuffer<Files>,
+    counters: TableBuffer<Counters>,
     reject_rows: TableBuffer<Rejects>,
 }
 
@@ -144,6 +147,7 @@ impl TraceWriter {
             faults: TableBuffer::new(),
             processes: TableBuffer::new(),
             files: TableBuffer::new(),
+            counters: TableBuffer::new(),
             reject_rows: TableBuffer::new(),
         }));
         Ok(())
@@ -181,6 +185,7 @@ impl TraceWriter {
         end.table(open.faults, &mut events)?;
         end.table(open.processes, &mut events)?;
         end.table(open.files, &mut events)?;
+        end.table(open.counters, &mut events)?;
         end.table(open.reject_rows, &mut events)?;
         self.sources.push(SourceInfo {
             path: open.key.path,
@@ -359,6 +364,12 @@ impl EventSink for TraceWriter {
         let Some(open) = self.taking() else { return };
         if open.files.push(row) {
             self.flush(|o| &mut o.files);
+        }
+    }
+    fn counter(&mut self, row: &CounterRow<'_>) {
+        let Some(open) = self.taking() else { return };
+        if open.counters.push(row) {
+            self.flush(|o| &mut o.counters);
         }
     }
     fn reject(&mut self, row: &RejectRow<'_>) {
