@@ -5,6 +5,7 @@ mod cmd;
 mod error;
 mod exit;
 mod export_args;
+mod inputs;
 mod output;
 mod parse_args;
 mod pipeline;

@@ -32,7 +32,6 @@ pub mod msr;
 pub mod num;
 pub mod options;
 pub mod oracle_general;
-pub mod order;
 pub mod registry;
 pub mod rows;
 pub mod spc;
@@ -43,6 +42,7 @@ pub mod tencent;
 mod utf16;
 pub mod vmstat;
 pub mod vmstat_totals;
+pub mod watched;
 
 pub use diag::{Diagnostics, Outcome, Reason};
 pub use format::{Format, Head, ParseOptions, Parser};

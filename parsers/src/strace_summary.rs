@@ -72,6 +72,7 @@ fn column(name: &[u8]) -> Option<Column> {
 struct SummaryLines {
     columns: Vec<Column>,
     subject: String,
+    tables: u32,
 }
 
 impl SummaryLines {
@@ -82,6 +83,7 @@ impl SummaryLines {
         let is_header = columns.contains(&Column::Calls) && columns.contains(&Column::Name) && columns.len() > 2;
         if is_header {
             self.columns = columns;
+            self.tables += 1;
         }
         is_header
     }
@@ -126,7 +128,7 @@ impl SummaryLines {
 }
 
 impl LineParser for SummaryLines {
-    fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
+    fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, _: &mut Diagnostics) -> Outcome {
         let text = unquote(line.bytes).trim_ascii();
         if text.is_empty() {
             return Outcome::Note("blank");
@@ -147,13 +149,13 @@ impl LineParser for SummaryLines {
         if outcome == Some(Outcome::Note("total")) {
             // Another table may follow; its rows need its header.
             self.columns.clear();
-            diag.option("tables", "total row found");
         }
         outcome.unwrap_or(Outcome::Reject(&NOT_A_ROW, None))
     }
 
     fn end(&mut self, _: &mut dyn EventSink, diag: &mut Diagnostics) {
         diag.option("clock", "none");
+        diag.option("tables", self.tables.to_string());
     }
 }
 

@@ -69,6 +69,8 @@ static UNKNOWN_ACTION: Reason = Reason {
     hint: "the record is damaged, or written by a later kernel",
 };
 
+/// CPUs whose sequence is watched; Linux has 8192 at most.
+const MAX_CPUS: usize = 8192;
 /// Longest stretch without a magic number that is one reject, bytes.
 const RESYNC_BYTES: usize = 1 << 16;
 
@@ -80,11 +82,11 @@ struct BlktraceParser {
     names: HashMap<u32, String, FxBuildHasher>,
     /// Wall clock minus trace clock, if a note said so before the first event.
     wall_ns: Option<i64>,
-    next_sequence: HashMap<u32, u32, FxBuildHasher>,
+    /// Next sequence number of each CPU that was seen.
+    next_sequence: Vec<Option<u32>>,
     any_event: bool,
     version: Option<u8>,
     last_ns: Option<i64>,
-    rwbs: String,
     text: String,
 }
 
@@ -109,10 +111,13 @@ impl BlktraceParser {
                 at += self.damaged(&rest[..4], &BAD_VERSION, out, diag);
                 continue;
             };
-            if rest.len() < header || rest.len() < header + layout.payload_bytes(rest) {
+            if rest.len() < header {
                 break;
             }
             let length = header + layout.payload_bytes(rest);
+            if rest.len() < length {
+                break;
+            }
             let (whole, record) = (&rest[..length], layout.record(rest));
             self.number += 1;
             let outcome = if *self.version.get_or_insert(layout.version) == layout.version {
@@ -167,7 +172,7 @@ impl BlktraceParser {
         };
         let payload = if r.has_cgroup() { payload.get(8..).unwrap_or_default() } else { payload };
         let time_ns = self.time(r, diag);
-        r.rwbs(&mut self.rwbs);
+        let rwbs = r.rwbs();
         self.text.clear();
         let comm = self.names.get(&r.pid).map(String::as_str);
         let mut row = BlockRow {
@@ -176,7 +181,7 @@ impl BlktraceParser {
             cpu: Some(i64::from(r.cpu)),
             seq: Some(i64::from(r.sequence)),
             action,
-            rwbs: &self.rwbs,
+            rwbs: rwbs.as_str(),
             pid: Some(i64::from(r.pid)),
             comm: comm.filter(|_| !matches!(action, "C" | "R" | "A")),
             line: self.number,
@@ -282,7 +287,14 @@ impl BlktraceParser {
 
     /// Within a CPU the sequence is dense: a hole is lost events.
     fn count_sequence(&mut self, r: &Record, diag: &mut Diagnostics) {
-        if let Some(next) = self.next_sequence.insert(r.cpu, r.sequence.wrapping_add(1))
+        let cpu = r.cpu as usize;
+        if cpu >= MAX_CPUS {
+            return;
+        }
+        if cpu >= self.next_sequence.len() {
+            self.next_sequence.resize(cpu + 1, None);
+        }
+        if let Some(next) = self.next_sequence[cpu].replace(r.sequence.wrapping_add(1))
             && r.sequence > next
         {
             let lost = r.sequence - next;

@@ -33,14 +33,14 @@ use kreplay_traces::store::{ClockKind, SourceFacts, SourceInfo, SourceKey, Trace
 
 pub use error::IngestError;
 pub use inspect::{Inspected, inspect};
-pub use plan::{Plan, Planned, plan, recordings_below};
+pub use plan::{Plan, Planned, Several, plan, recordings_below};
 pub use reader::Reader;
 pub use recording::Recording;
 
 use crate::blktrace::merge::Merged;
 use crate::diag::Diagnostics;
 use crate::format::{Format, ParseOptions};
-use crate::order::{Findings, Ordered};
+use crate::watched::{Findings, Watched};
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -297,7 +297,7 @@ fn open_input(
     })
 }
 
-/// Read an input to its end into a sink, in time order; what is odd about its clock joins the diagnostics.
+/// Read an input to its end into a sink; what is odd about its clock joins the diagnostics.
 #[allow(clippy::too_many_arguments, reason = "one input's parts, from two callers of this module")]
 fn pump(
     path: &std::path::Path,
@@ -310,15 +310,9 @@ fn pump(
     diag: &mut Diagnostics,
     on_bytes: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(ReadFacts, Findings), IngestError> {
-    let mut ordered = Ordered::new(out);
-    let mut read = read(head, input, format, parse, &mut ordered, diag, on_bytes)?;
-    let found = ordered.finish();
-    if found.late > 0 {
-        diag.warn("not-ordered", None, || {
-            let late = found.late;
-            format!("{late} rows ended so long after they began that they could not be put into their place in time")
-        });
-    }
+    let mut watched = Watched::new(out);
+    let mut read = read(head, input, format, parse, &mut watched, diag, on_bytes)?;
+    let found = watched.finish();
     if let Some((line, before, after)) = found.first_jump {
         let days = after.abs_diff(before) / (86_400 * 1_000_000_000);
         let way = if after < before { "back" } else { "forward" };
@@ -328,14 +322,14 @@ fn pump(
             });
         }
     }
-    if diag.stopped() {
-        let reject = Box::new(diag.rejects()[0].clone());
-        return Err(IngestError::Strict { path: path.to_owned(), reject });
-    }
     if options.strict
         && let Some(cut) = read.cut.take()
     {
         return Err(IngestError::Cut { path: path.to_owned(), lines: diag.lines(), cut: Box::new(cut) });
+    }
+    if diag.stopped() {
+        let reject = Box::new(diag.rejects()[0].clone());
+        return Err(IngestError::Strict { path: path.to_owned(), reject });
     }
     Ok((read, found))
 }

@@ -31,7 +31,7 @@ pub struct Planned {
     pub recording: Option<usize>,
     /// The files of a set that is read as one (the per-CPU files of a binary trace); empty for a single file.
     pub parts: Vec<PathBuf>,
-    /// Standard input, already open because its head was looked at.
+    /// A stream, already open because its head was looked at.
     pub(super) open: Option<(Vec<u8>, Input)>,
 }
 
@@ -140,19 +140,30 @@ fn drop_repeated(plan: &mut Plan) {
     plan.inputs = kept;
 }
 
-/// The recordings below a directory, where it is a folder of several: each directory that has a description of its own
-/// (`run.json`), sorted. Empty where the directory is one recording, or just a folder of logs.
-pub fn recordings_below(dir: &Path) -> Vec<PathBuf> {
+/// A folder of several recordings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Several {
+    /// Each directory that has a description of its own (`run.json`), sorted.
+    pub recordings: Vec<PathBuf>,
+    /// Files that lie in none of them.
+    pub others: Vec<PathBuf>,
+}
+
+/// The recordings below a directory, where it is a folder of several; `None` where it is one recording, or just a folder
+/// of logs. Times of different recordings have nothing in common, so each is a trace of its own.
+pub fn recordings_below(dir: &Path) -> Option<Several> {
     if !dir.is_dir() || dir.join("run.json").is_file() {
-        return Vec::new();
+        return None;
     }
-    let Ok((files, _)) = walk(dir) else { return Vec::new() };
+    let (files, _) = walk(dir).ok()?;
     let described: Vec<PathBuf> = files
         .iter()
         .filter(|p| p.file_name().is_some_and(|n| n == "run.json") && matches!(recording(p), Ok(Some(_))))
         .filter_map(|p| p.parent().map(Path::to_path_buf))
         .collect();
-    if described.len() > 1 { described } else { Vec::new() }
+    let inside = |file: &&PathBuf| described.iter().any(|d| file.starts_with(d));
+    let others = files.iter().filter(|f| !inside(f)).cloned().collect();
+    (described.len() > 1).then_some(Several { recordings: described, others })
 }
 
 /// A file that the user named.
@@ -162,7 +173,8 @@ fn named(path: &Path, forced: Option<&'static dyn Format>, options: &Options) ->
     let head = read_head(&mut input)?;
     let format = chosen(&head, forced, &options.parse)
         .map_err(|why| IngestError::Undetected { path: path.to_path_buf(), why })?;
-    let open = is_stdin(path).then_some((head, input));
+    // A pipe gives its bytes once: what was looked at must be parsed too.
+    let open = bytes.is_none().then_some((head, input));
     Ok(Planned {
         path: path.to_path_buf(),
         format,
@@ -198,6 +210,7 @@ fn directory(
 ) -> Result<(), IngestError> {
     let (files_before, skipped_before) = (plan.inputs.len(), plan.skipped.len());
     let (files, links) = walk(dir)?;
+    let found_files = files.len() + links.len();
     for path in links {
         plan.skipped.push(Skipped { path, why: "a symbolic link or special file".into() });
     }
@@ -238,7 +251,7 @@ fn directory(
     if !plan.inputs[files_before..].iter().any(is_log) {
         let reasons: Vec<String> =
             plan.skipped[skipped_before..].iter().map(|s| format!("{}: {}", name(&s.path), s.why)).collect();
-        return Err(IngestError::NoLogs { path: dir.to_path_buf(), files: reasons.len(), reasons });
+        return Err(IngestError::NoLogs { path: dir.to_path_buf(), files: found_files, reasons });
     }
     Ok(())
 }

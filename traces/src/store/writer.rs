@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::align;
-use super::buffer::{PartSink, TableBuffer};
+use super::buffer::{PartPlace, TableBuffer};
 use super::manifest::{ClockKind, FORMAT, LinkSpec, MANIFEST_FILE, MachineInfo, Manifest, PartInfo, SourceInfo};
 use super::part::join;
 use super::source::{SourceFacts, SourceKey, WriterOptions, hash_file};
@@ -215,7 +215,17 @@ impl TraceWriter {
     pub fn abandon_source(&mut self) -> Result<()> {
         self.error = None;
         let Some(open) = self.open.take() else { return Ok(()) };
-        for part in self.parts.drain(open.parts_before..) {
+        let open = *open;
+        let mut parts: Vec<PartInfo> = self.parts.drain(open.parts_before..).collect();
+        parts.extend(open.syscalls.abandon());
+        parts.extend(open.blocks.abandon());
+        parts.extend(open.vmstats.abandon());
+        parts.extend(open.faults.abandon());
+        parts.extend(open.processes.abandon());
+        parts.extend(open.files.abandon());
+        parts.extend(open.counters.abandon());
+        parts.extend(open.reject_rows.abandon());
+        for part in parts {
             let path = self.dir.path().join(&part.file);
             fs::remove_file(&path).map_err(|e| Error::io(&path, Doing::Removing, e))?;
         }
@@ -284,13 +294,12 @@ impl TraceWriter {
 
     fn flush<T: Table>(&mut self, pick: impl FnOnce(&mut Open) -> &mut TableBuffer<T>) {
         let Some(open) = &mut self.open else { return };
-        let mut sink = PartSink {
+        let place = PartPlace {
             dir: self.dir.path(),
             source: self.sources.len(),
-            next_number: &mut self.numbers[table_index(T::NAME)],
-            finished: &mut self.parts,
+            next_number: self.numbers[table_index(T::NAME)],
         };
-        if let Err(e) = pick(open).flush(&mut sink) {
+        if let Err(e) = pick(open).flush(place) {
             self.error = Some(e);
         }
     }
@@ -321,7 +330,10 @@ impl Ending<'_> {
             events.insert(T::NAME.to_owned(), buffer.total());
         }
         let next_number = &mut self.numbers[table_index(T::NAME)];
-        buffer.finish(&mut PartSink { dir: self.dir, source: self.source, next_number, finished: self.parts })
+        let done = buffer.finish(PartPlace { dir: self.dir, source: self.source, next_number: *next_number })?;
+        *next_number = done.next_number;
+        self.parts.extend(done.parts);
+        Ok(())
     }
 }
 
