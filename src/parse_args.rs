@@ -2,6 +2,7 @@
 
 use clap::Args;
 use kreplay_parsers::ParseOptions;
+use kreplay_parsers::blkformat::FormatLines;
 use kreplay_parsers::options::{date_ns, instant_ns, memory_unit_bytes, seconds_ns, utc_offset_s};
 
 /// What the user knows about a log beyond its text.
@@ -23,7 +24,7 @@ pub(crate) struct ParseArgs {
     #[arg(long, visible_alias = "unit", value_name = "UNIT", value_parser = memory_unit_bytes)]
     pub(crate) memory_unit: Option<i64>,
     /// Format string with which blkparse wrote the text (its -f)
-    #[arg(long, value_name = "STRING")]
+    #[arg(long, value_name = "STRING", value_parser = blkparse_format)]
     pub(crate) blkparse_format: Option<String>,
     /// Thread whose calls a strace log without thread ids holds
     #[arg(long, value_name = "ID")]
@@ -34,6 +35,11 @@ pub(crate) struct ParseArgs {
     /// A log without a single event is no error
     #[arg(long)]
     pub(crate) allow_empty: bool,
+}
+
+/// A format string that can be read back.
+fn blkparse_format(text: &str) -> Result<String, String> {
+    FormatLines::new(text).map(|_| text.to_owned()).map_err(|e| e.to_string())
 }
 
 impl ParseArgs {
