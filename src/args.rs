@@ -1,5 +1,7 @@
 //! The command line's grammar.
 
+use crate::export_args::ExportArgs;
+use crate::parse_args::ParseArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -62,8 +64,10 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Read logs into a trace directory
     Ingest(IngestArgs),
-    /// What a trace holds: sources, counts, time span, machine, problems
+    /// What logs or traces hold: format, counts, time span, devices, processes, problems
     Inspect(InspectArgs),
+    /// A trace in another tool's format
+    Export(ExportArgs),
     /// Simulate traces under variants
     Replay(ReplayArgs),
     /// Report on results
@@ -99,6 +103,8 @@ pub(crate) struct ReadArgs {
     /// Fail (exit 3) where input would be skipped (exit 4)
     #[arg(long)]
     pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) parse: ParseArgs,
 }
 
 /// Which simulations.
@@ -165,9 +171,11 @@ pub(crate) struct IngestArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// Trace directories
-    #[arg(required = true, value_name = "TRACE")]
-    pub(crate) traces: Vec<PathBuf>,
+    /// Logs, folders of logs, - for standard input, or trace directories
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
     /// Block events as btt sums them up: Q2Q, Q2G, G2I, I2D, D2C, Q2C, merges, seeks, plugs
     #[arg(long)]
     pub(crate) btt: bool,

@@ -14,30 +14,16 @@ const MARKER_TEXT: &str = "Output of kreplay. This file marks the folder and car
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) path: PathBuf,
-    /// This process made the folder.
-    new: bool,
-    _lock: File,
-}
-
-impl Drop for Output {
-    /// A run that failed before it wrote anything leaves no empty folder behind.
-    fn drop(&mut self) {
-        let only_ours = || {
-            let mut entries = fs::read_dir(&self.path).ok()?;
-            Some(entries.all(|e| e.is_ok_and(|e| e.file_name() == MARKER)))
-        };
-        if self.new && only_ours() == Some(true) {
-            // If that fails there is an empty folder, no more.
-            let _ = fs::remove_file(self.path.join(MARKER)).and_then(|()| fs::remove_dir(&self.path));
-        }
-    }
+    lock: Option<File>,
+    /// It was not there before.
+    made: bool,
 }
 
 impl Output {
     /// Takes a folder: new, empty, or one of ours that nobody else writes in.
     pub(crate) fn claim(path: &Path) -> Result<Self> {
         let marker = path.join(MARKER);
-        let mut new = false;
+        let made = fs::symlink_metadata(path).is_err();
         match fs::symlink_metadata(path) {
             Ok(meta) if meta.is_symlink() && !path.is_dir() => return Err(not_ours(path, "a link that leads nowhere")),
             Ok(_) if !path.is_dir() => return Err(not_ours(path, "a file")),
@@ -47,7 +33,6 @@ impl Output {
             Ok(_) => {}
             Err(_) => {
                 fs::create_dir_all(path).map_err(|e| CliError::unwritable(path, &e))?;
-                new = true;
             }
         }
         let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&marker);
@@ -64,7 +49,25 @@ impl Output {
         if empty {
             lock.write_all(MARKER_TEXT.as_bytes()).map_err(|e| CliError::unwritable(&marker, &e))?;
         }
-        Ok(Self { path: path.to_owned(), new, _lock: lock })
+        Ok(Self { path: path.to_owned(), lock: Some(lock), made })
+    }
+}
+
+impl Drop for Output {
+    /// A run that failed before it wrote anything leaves no folder behind.
+    fn drop(&mut self) {
+        if !self.made {
+            return;
+        }
+        // Only succeeds where it is empty.
+        let _ = fs::remove_dir(self.path.join("traces"));
+        let only_marker = fs::read_dir(&self.path)
+            .is_ok_and(|entries| entries.flatten().all(|e| e.file_name().as_encoded_bytes() == MARKER.as_bytes()));
+        if only_marker {
+            self.lock = None;
+            let _ = fs::remove_file(self.path.join(MARKER));
+            let _ = fs::remove_dir(&self.path);
+        }
     }
 }
 
@@ -87,13 +90,15 @@ mod tests {
     fn new_empty_and_own_folders_are_taken() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b");
-        drop(Output::claim(&path).unwrap());
-        assert!(!path.exists(), "a new folder that nothing was written in goes again");
-        let held = Output::claim(&path).unwrap();
+        let output = Output::claim(&path).unwrap();
+        fs::create_dir(path.join("traces")).unwrap();
+        drop(output);
+        assert!(!path.exists(), "nothing was written into it");
+        let output = Output::claim(&path).unwrap();
         fs::write(path.join("report.md"), "x").unwrap();
-        drop(held);
+        drop(output);
         drop(Output::claim(&path).unwrap());
-        assert!(path.join("report.md").is_file());
+        assert!(path.join("report.md").exists());
     }
 
     #[test]

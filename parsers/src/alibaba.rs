@@ -2,32 +2,12 @@
 //!
 //! Offset and length in bytes, timestamp in microseconds since 1970. Format after the data set's own README.
 
-use crate::csv::{CsvFormat, CsvLines, Fields, Request, read_or_write};
+use crate::csv::{CsvFormat, CsvTrace, Fields, Request, read_or_write};
 use crate::diag::Reason;
-use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
-use crate::lines::Lines;
 use crate::num::dec_i64;
 
 /// The format.
-pub struct Alibaba;
-
-impl Format for Alibaba {
-    fn id(&self) -> &'static str {
-        "alibaba"
-    }
-
-    fn about(&self) -> &'static str {
-        "Alibaba block trace (CSV)"
-    }
-
-    fn sniff(&self, head: Head<'_>) -> Score {
-        score_lines(CsvLines::new(AlibabaLines), head)
-    }
-
-    fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
-        Box::new(Lines::new(CsvLines::new(AlibabaLines)))
-    }
-}
+pub static ALIBABA: CsvTrace<AlibabaLines> = CsvTrace::new();
 
 static BAD: Reason = Reason {
     code: "alibaba-bad-line",
@@ -35,9 +15,13 @@ static BAD: Reason = Reason {
     hint: "the line was cut, or the columns are those of another trace",
 };
 
-struct AlibabaLines;
+/// Lines of the trace.
+#[derive(Default)]
+pub struct AlibabaLines;
 
 impl CsvFormat for AlibabaLines {
+    const ID: &'static str = "alibaba";
+    const ABOUT: &'static str = "Alibaba block trace (CSV)";
     const FIELDS: usize = 5;
     const BAD: &'static Reason = &BAD;
     const CLOCK: &'static str = "epoch";
@@ -46,14 +30,14 @@ impl CsvFormat for AlibabaLines {
         line.starts_with(b"device_id,")
     }
 
-    fn request(&mut self, f: &Fields<'_>) -> Result<Request, usize> {
+    fn request<'a>(&mut self, f: &Fields<'a>) -> Result<Request<'a>, usize> {
         Ok(Request {
             dev: dec_i64(f[0]).ok_or(0usize)?,
             rwbs: read_or_write(f[1]).ok_or(1usize)?,
             offset_bytes: dec_i64(f[2]).ok_or(2usize)?,
             len_bytes: dec_i64(f[3]).ok_or(3usize)?,
             time_ns: dec_i64(f[4]).and_then(|t| t.checked_mul(1000)).ok_or(4usize)?,
-            latency_ns: None,
+            ..Request::default()
         })
     }
 }
@@ -61,11 +45,12 @@ impl CsvFormat for AlibabaLines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::ParseOptions;
 
     #[test]
     fn units() {
         let (rows, _) = crate::parse_all(
-            &Alibaba,
+            &ALIBABA,
             &ParseOptions::default(),
             b"419,W,8792731648,16384,1577808000000607\n1,R,1,2,x\n",
         );

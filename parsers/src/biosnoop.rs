@@ -17,7 +17,7 @@ use crate::blkparse::device;
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
 use crate::lines::{Line, LineParser, Lines};
-use crate::num::{dec_i64, push_text, secs_ns, signed};
+use crate::num::{dec_i64, push_text, secs_ns, secs_ns_with_comma, signed};
 
 /// The format.
 pub struct Biosnoop;
@@ -94,6 +94,7 @@ struct BiosnoopLines {
     disks: HashMap<Vec<u8>, i64>,
     comm: String,
     clock_ns: i64,
+    decimal_comma: bool,
 }
 
 /// The values of a row.
@@ -108,6 +109,7 @@ struct Values<'a> {
     sector: Option<i64>,
     bytes: Option<i64>,
     latency_ns: Option<i64>,
+    decimal_comma: bool,
 }
 
 impl BiosnoopLines {
@@ -141,7 +143,7 @@ impl BiosnoopLines {
         }
     }
 
-    fn row(&mut self, line: &Line<'_>, out: &mut dyn EventSink) -> Outcome {
+    fn row(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
         if self.columns.is_empty() {
             return Outcome::Reject(&NO_HEADER, None);
         }
@@ -152,7 +154,17 @@ impl BiosnoopLines {
         let Some(rwbs) = std::str::from_utf8(v.kind).ok().filter(|k| k.bytes().all(|b| b.is_ascii_uppercase())) else {
             return Outcome::Reject(&BAD_ROW, None);
         };
-        let latency = v.latency_ns.unwrap_or(0);
+        self.decimal_comma |= v.decimal_comma;
+        if let Some(latency) = v.latency_ns.filter(|l| *l < 0) {
+            diag.warn("negative-latency", Some(line.number), || {
+                format!(
+                    "a request ends {} ns before it begins: its latency is not known, its time is that of its line",
+                    latency.unsigned_abs()
+                )
+            });
+        }
+        let known = v.latency_ns.filter(|l| *l >= 0);
+        let latency = known.unwrap_or(0);
         let (start, end) = match (v.start_ns, v.time_ns) {
             (Some(start), _) => (start, start.saturating_add(latency)),
             (None, Some(end)) => (end.saturating_sub(latency), end),
@@ -175,7 +187,7 @@ impl BiosnoopLines {
             ..BlockRow::default()
         };
         out.block(&dispatch);
-        if v.latency_ns.is_some() {
+        if known.is_some() {
             out.block(&BlockRow { time_ns: end, action: "C", comm: None, error: Some(0), ..dispatch });
         }
         Outcome::Event
@@ -185,29 +197,36 @@ impl BiosnoopLines {
 impl<'a> Values<'a> {
     fn put(&mut self, column: Column, word: &'a [u8]) -> Option<()> {
         match column {
-            Column::TimeS | Column::EndS => self.time_ns = Some(secs_ns(word)?),
-            Column::StartS => self.start_ns = Some(secs_ns(word)?),
+            Column::TimeS | Column::EndS => self.time_ns = Some(self.seconds(word)?),
+            Column::StartS => self.start_ns = Some(self.seconds(word)?),
             Column::Pid => self.pid = Some(signed(word)?),
             Column::Disk => self.disk = word,
             Column::Type => self.kind = word,
             Column::Sector => self.sector = Some(dec_i64(word)?),
             Column::Bytes => self.bytes = Some(dec_i64(word)?),
-            Column::LatMs => self.latency_ns = Some(millis_ns(word)?),
+            Column::LatMs => {
+                // Clocks of two CPUs may differ: the tools print what comes out.
+                let text = word.strip_prefix(b"-").unwrap_or(word);
+                let ns = self.seconds(text)? / 1000;
+                self.latency_ns = Some(if text.len() == word.len() { ns } else { -ns });
+            }
             Column::Comm | Column::Other => {}
         }
         Some(())
     }
-}
 
-/// Milliseconds with decimals in nanoseconds.
-fn millis_ns(word: &[u8]) -> Option<i64> {
-    let text = word.strip_prefix(b"-").unwrap_or(word);
-    let ns = secs_ns(text)? / 1000;
-    (text.len() == word.len()).then_some(ns)
+    /// A number with decimals; some locales write a comma.
+    fn seconds(&mut self, word: &[u8]) -> Option<i64> {
+        secs_ns(word).or_else(|| {
+            let ns = secs_ns_with_comma(word)?;
+            self.decimal_comma = true;
+            Some(ns)
+        })
+    }
 }
 
 impl LineParser for BiosnoopLines {
-    fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, _: &mut Diagnostics) -> Outcome {
+    fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
         let text = line.bytes.trim_ascii();
         if text.is_empty() {
             return Outcome::Note("blank");
@@ -221,12 +240,15 @@ impl LineParser for BiosnoopLines {
         if text.starts_with(b"Tracing ") {
             return Outcome::Note("tool-message");
         }
-        self.row(line, out)
+        self.row(line, out, diag)
     }
 
     fn end(&mut self, _: &mut dyn EventSink, diag: &mut Diagnostics) {
         let timed = self.columns.iter().any(|c| matches!(c, Column::TimeS | Column::StartS | Column::EndS));
         diag.option("clock", if timed { "trace" } else { "none" });
+        if self.decimal_comma {
+            diag.option("decimal-sign", "comma");
+        }
         if !timed && diag.events() > 0 {
             diag.warn("no-clock", None, || {
                 "the rows have no time (iosnoop without -ts): only their order is known".into()
@@ -276,6 +298,17 @@ mod tests {
         let (_, diag) =
             parse("Tracing block I/O. Ctrl-C to end.\nCOMM PID TYPE DEV BLOCK BYTES LATms\nx 1 W 202,1 8 512 1.0\n");
         assert_eq!((diag.events(), diag.warnings()[0].code), (1, "no-clock"));
+    }
+
+    #[test]
+    fn negative_latencies_and_decimal_commas() {
+        let header = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n";
+        let text = format!("{header}0.001 x 1 sda W 8 512 -0.5\n0,002 x 1 sda W 16 512 0,5\n1,0,0 x 1 sda W 8 512 1\n");
+        let (rows, diag) = parse(&text);
+        let got: Vec<_> = rows.blocks.iter().map(|b| (b.action.as_str(), b.time_ns)).collect();
+        assert_eq!(got, [("D", 1_000_000), ("D", 1_500_000), ("C", 2_000_000)]);
+        assert_eq!((diag.warnings()[0].code, diag.rejected()), ("negative-latency", 1));
+        assert_eq!(diag.options()["decimal-sign"], "comma");
     }
 
     #[test]

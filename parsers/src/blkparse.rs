@@ -30,6 +30,13 @@ impl Format for Blkparse {
         score_lines(BlkparseLines::default(), head)
     }
 
+    fn sniff_with(&self, head: Head<'_>, options: &ParseOptions) -> Score {
+        match options.blkparse_format.as_deref().map(FormatLines::new) {
+            Some(Ok(lines)) => score_lines(lines, head),
+            _ => self.sniff(head),
+        }
+    }
+
     fn parser(&self, options: &ParseOptions) -> Box<dyn Parser> {
         match options.blkparse_format.as_deref().map(FormatLines::new) {
             Some(Ok(lines)) => Box::new(Lines::new(lines)),
@@ -104,13 +111,13 @@ impl BlkparseLines {
         let dev = device(dev).ok_or(0usize)?;
         let number = |f: &mut Fields<'a>| {
             let at = f.position();
-            f.next().and_then(dec_i64).ok_or(at)
+            f.next_dec().ok_or(at)
         };
         let cpu = number(f)?;
         let seq = number(f)?;
         let at = f.position();
         let time = f.next().ok_or(at)?;
-        let dot = memchr::memchr(b'.', time).ok_or(at)?;
+        let dot = time.iter().position(|b| *b == b'.').ok_or(at)?;
         let secs = dec_i64(&time[..dot]).ok_or(at)?;
         let ns = fraction_ns(&time[dot + 1..]).ok_or(at)?;
         let time_ns = self.time(secs, ns).ok_or(at)?;
@@ -288,13 +295,13 @@ fn first_field<'a>(f: &mut Fields<'a>) -> Option<&'a [u8]> {
 /// `8,0`.
 #[inline]
 fn begins_event(first: &[u8]) -> bool {
-    first[0].is_ascii_digit() && memchr::memchr(b',', first).is_some()
+    first[0].is_ascii_digit() && first.contains(&b',')
 }
 
 /// `major,minor` as one number.
 #[inline]
 pub(crate) fn device(text: &[u8]) -> Option<i64> {
-    let comma = memchr::memchr(b',', text)?;
+    let comma = text.iter().position(|b| *b == b',')?;
     let (major, minor) = (dec_i64(&text[..comma])?, dec_i64(&text[comma + 1..])?);
     (major < 1 << 32 && minor < 1 << 20).then_some(major << 20 | minor)
 }

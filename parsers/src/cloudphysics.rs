@@ -6,37 +6,18 @@
 
 use kreplay_traces::event::EventSink;
 
-use crate::csv::{CsvFormat, CsvLines, Fields, Request, Span};
+use crate::csv::{CsvFormat, CsvTrace, Fields, Request, Span};
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::fixed::{FixedLines, FixedRecord};
-use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
-use crate::lines::Lines;
+use crate::format::{Format, Head, ParseOptions, Parser, Score};
 use crate::num::{dec_i64, hex_u64};
 
 /// The text form.
-pub struct CloudphysicsCsv;
+pub static CLOUDPHYSICS_CSV: CsvTrace<CloudphysicsLines> = CsvTrace::new();
 /// The binary form, version 1.
 pub struct VscsiV1;
 /// The binary form, version 2.
 pub struct VscsiV2;
-
-impl Format for CloudphysicsCsv {
-    fn id(&self) -> &'static str {
-        "cloudphysics-csv"
-    }
-
-    fn about(&self) -> &'static str {
-        "CloudPhysics vSCSI trace (CSV: version,time,op,size,lbn)"
-    }
-
-    fn sniff(&self, head: Head<'_>) -> Score {
-        score_lines(CsvLines::new(CloudphysicsLines), head)
-    }
-
-    fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
-        Box::new(Lines::new(CsvLines::new(CloudphysicsLines)))
-    }
-}
 
 static BAD: Reason = Reason {
     code: "cloudphysics-bad-line",
@@ -58,9 +39,13 @@ fn opcode(code: u64) -> Option<&'static str> {
     }
 }
 
-struct CloudphysicsLines;
+/// Lines of the text form.
+#[derive(Default)]
+pub struct CloudphysicsLines;
 
 impl CsvFormat for CloudphysicsLines {
+    const ID: &'static str = "cloudphysics-csv";
+    const ABOUT: &'static str = "CloudPhysics vSCSI trace (CSV: version,time,op,size,lbn)";
     const FIELDS: usize = 5;
     const BAD: &'static Reason = &BAD;
     const CLOCK: &'static str = "trace";
@@ -69,7 +54,7 @@ impl CsvFormat for CloudphysicsLines {
         line == b"version,time,op,size,lbn"
     }
 
-    fn request(&mut self, f: &Fields<'_>) -> Result<Request, usize> {
+    fn request<'a>(&mut self, f: &Fields<'a>) -> Result<Request<'a>, usize> {
         if !matches!(f[0], b"1" | b"2") {
             return Err(0);
         }
@@ -102,7 +87,7 @@ fn u64_at(r: &[u8], at: usize) -> u64 {
 }
 
 /// A request of a whole record; `None` where it cannot be one.
-fn vscsi(version: u8, r: &[u8]) -> Option<Request> {
+fn vscsi(version: u8, r: &[u8]) -> Option<Request<'static>> {
     let (command, ver, len, block, micros, latency) = match version {
         1 => (u16_at(r, 12), u16_at(r, 14), u32_at(r, 4), u64_at(r, 16), u64_at(r, 24), None),
         _ => (u16_at(r, 0), u16_at(r, 2), u32_at(r, 8), u64_at(r, 16), u64_at(r, 24), Some(u64_at(r, 32))),
@@ -196,7 +181,7 @@ mod tests {
     fn text() {
         let text =
             b"version,time,op,size,lbn\n1,5633898,2a,512,42932745\n1,5633898,28,6656,40409911\n1,5633898,12,36,0\n";
-        let (rows, diag) = crate::parse_all(&CloudphysicsCsv, &ParseOptions::default(), text);
+        let (rows, diag) = crate::parse_all(&CLOUDPHYSICS_CSV, &ParseOptions::default(), text);
         let got: Vec<_> = rows.blocks.iter().map(|b| (b.rwbs.as_str(), b.sector_512, b.len_bytes)).collect();
         assert_eq!(got, [("W", Some(42_932_745), Some(512)), ("R", Some(40_409_911), Some(6656))]);
         assert_eq!((diag.rejected(), rows.rejects[0].column), (1, Some(11)));

@@ -1,31 +1,42 @@
-//! What the block traces in comma-separated lines have in common.
+//! What the block traces with one request a line have in common, whether commas or blanks separate the fields.
+
+use std::marker::PhantomData;
 
 use kreplay_traces::event::{BlockRow, EventSink};
 use kreplay_traces::units::SECTOR_BYTES;
 
 use crate::diag::{Diagnostics, Outcome, Reason};
-use crate::lines::{Line, LineParser};
+use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
+use crate::lines::{Line, LineParser, Lines};
 
 /// Most fields of a line that are looked at.
-pub(crate) const MAX_FIELDS: usize = 8;
+pub(crate) const MAX_FIELDS: usize = 10;
 
 /// A line's fields, without the blanks around them.
 pub(crate) type Fields<'a> = [&'a [u8]; MAX_FIELDS];
 
 /// One request of a trace that knows only requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct Request<'a> {
     pub(crate) time_ns: i64,
     pub(crate) dev: i64,
     pub(crate) rwbs: &'static str,
     pub(crate) offset_bytes: i64,
     pub(crate) len_bytes: i64,
-    /// Service time, where the trace has one: gives a completion.
+    /// Service time, where the trace has one: gives a completion. A negative one is a fault of the recorder's clock.
     pub(crate) latency_ns: Option<i64>,
+    pub(crate) pid: Option<i64>,
+    pub(crate) comm: Option<&'a str>,
 }
 
-/// A comma-separated block trace.
-pub(crate) trait CsvFormat: Send {
+/// A block trace with one request a line.
+pub(crate) trait CsvFormat: Default + Send + 'static {
+    /// Name on the command line.
+    const ID: &'static str;
+    /// One line for `kreplay formats`.
+    const ABOUT: &'static str;
+    /// Fields are separated by blanks instead of commas.
+    const BLANKS: bool = false;
     /// Fields that a line must have at least.
     const FIELDS: usize;
     /// Why a line is no request.
@@ -37,7 +48,34 @@ pub(crate) trait CsvFormat: Send {
         false
     }
     /// Read the fields; the index of the field that is wrong otherwise.
-    fn request(&mut self, fields: &Fields<'_>) -> Result<Request, usize>;
+    fn request<'a>(&mut self, fields: &Fields<'a>) -> Result<Request<'a>, usize>;
+}
+
+/// The [`Format`] of a [`CsvFormat`].
+pub struct CsvTrace<F>(PhantomData<fn() -> F>);
+
+impl<F> CsvTrace<F> {
+    pub(crate) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<F: CsvFormat> Format for CsvTrace<F> {
+    fn id(&self) -> &'static str {
+        F::ID
+    }
+
+    fn about(&self) -> &'static str {
+        F::ABOUT
+    }
+
+    fn sniff(&self, head: Head<'_>) -> Score {
+        score_lines(CsvLines::new(F::default()), head)
+    }
+
+    fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
+        Box::new(Lines::new(CsvLines::new(F::default())))
+    }
 }
 
 /// Line parser of a [`CsvFormat`].
@@ -63,9 +101,16 @@ impl<F: CsvFormat> LineParser for CsvLines<F> {
         }
         let mut fields: Fields<'_> = [b""; MAX_FIELDS];
         let mut count = 0;
-        for (place, field) in fields.iter_mut().zip(bytes.split(|b| *b == b',')) {
-            *place = field.trim_ascii();
-            count += 1;
+        if F::BLANKS {
+            for (place, field) in fields.iter_mut().zip(crate::num::Fields::new(bytes)) {
+                *place = field;
+                count += 1;
+            }
+        } else {
+            for (place, field) in fields.iter_mut().zip(bytes.split(|b| *b == b',')) {
+                *place = field.trim_ascii();
+                count += 1;
+            }
         }
         if count < F::FIELDS {
             return Outcome::Reject(F::BAD, None);
@@ -77,7 +122,13 @@ impl<F: CsvFormat> LineParser for CsvLines<F> {
                 Outcome::Event
             }
             Err(index) => {
-                let before: usize = bytes.split(|b| *b == b',').take(index).map(|f| f.len() + 1).sum();
+                let before = if F::BLANKS {
+                    let mut words = crate::num::Fields::new(bytes);
+                    words.by_ref().take(index).for_each(drop);
+                    words.position()
+                } else {
+                    bytes.split(|b| *b == b',').take(index).map(|f| f.len() + 1).sum()
+                };
                 Outcome::Reject(F::BAD, Some(start + before))
             }
         }
@@ -99,7 +150,7 @@ pub(crate) struct Span {
 
 impl Span {
     /// Emit a request as its arrival (Q) and, where the trace knows it, its completion (C).
-    pub(crate) fn take(&mut self, r: &Request, line: i64, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+    pub(crate) fn take(&mut self, r: &Request<'_>, line: i64, out: &mut dyn EventSink, diag: &mut Diagnostics) {
         if self.first_ns.is_some() && r.time_ns < self.last_ns {
             let step = self.last_ns - r.time_ns;
             diag.warn("time-backwards", Some(line), || {
@@ -123,12 +174,24 @@ impl Span {
             rwbs: r.rwbs,
             sector_512: Some(r.offset_bytes / sector_bytes),
             len_bytes: Some(r.len_bytes),
+            pid: r.pid,
+            comm: r.comm,
             line,
             ..BlockRow::default()
         };
         out.block(&row);
-        if let Some(latency) = r.latency_ns {
-            out.block(&BlockRow { time_ns: r.time_ns.saturating_add(latency), action: "C", error: Some(0), ..row });
+        if let Some(latency) = r.latency_ns.filter(|l| *l < 0) {
+            diag.warn("negative-latency", Some(line), || {
+                format!("a request ends {} ns before it begins: its latency is not known", latency.unsigned_abs())
+            });
+        } else if let Some(latency) = r.latency_ns {
+            out.block(&BlockRow {
+                time_ns: r.time_ns.saturating_add(latency),
+                action: "C",
+                comm: None,
+                error: Some(0),
+                ..row
+            });
         }
     }
 

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use hashbrown::HashMap;
-use kreplay_traces::event::{BlockRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
+use kreplay_traces::event::{
+    BlockRow, CounterRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow,
+};
 
 macro_rules! blocks_only {
     () => {
@@ -16,6 +18,7 @@ macro_rules! blocks_only {
         fn fault(&mut self, _: &FaultRow) {}
         fn process(&mut self, _: &ProcessRow<'_>) {}
         fn file(&mut self, _: &FileRow<'_>) {}
+        fn counter(&mut self, _: &CounterRow<'_>) {}
         fn reject(&mut self, _: &RejectRow<'_>) {}
     };
 }

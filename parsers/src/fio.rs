@@ -120,7 +120,7 @@ impl FioLines {
             return Some(Outcome::Event);
         }
         let (offset_bytes, len_bytes) = numbers?;
-        let request = Request { time_ns, dev, rwbs, offset_bytes, len_bytes, latency_ns: None };
+        let request = Request { time_ns, dev, rwbs, offset_bytes, len_bytes, ..Request::default() };
         self.span.take(&request, line, out, diag);
         Some(Outcome::Event)
     }

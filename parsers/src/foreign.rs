@@ -63,13 +63,6 @@ foreign! {
     SOLARIS_VMSTAT: "vmstat-solaris", "vmstat of Solaris or illumos",
         "its columns mean other things than those of Linux; kreplay reads Linux' vmstat",
         |t| has_words(t, &[b"swap", b"free", b"re", b"mf", b"pi"]);
-    VMSTAT_DISKS: "vmstat-d", "vmstat -d, -D or -p (disk statistics)",
-        "it holds totals since boot, not a time series of memory; record `vmstat -t 1`",
-        |t| has(t, b"total merged sectors") || has(t, b"requested writes") || has(t, b" merged reads");
-    VMSTAT_TOTALS: "vmstat-s", "vmstat -s, -f or -m (totals, forks, slabs)",
-        "it holds totals since boot, not a time series; record `vmstat -t 1`",
-        |t| has(t, b" K total memory") || has_words(t, &[b"Cache", b"Num", b"Total", b"Size", b"Pages"])
-            || first_line(t).ends_with(b" forks");
     PROC_VMSTAT: "proc-vmstat", "/proc/vmstat",
         "it holds counters of one moment; record `vmstat -t 1`",
         |t| t.starts_with(b"nr_free_pages ") || has(t, b"\nnr_zone_inactive_anon ");
@@ -95,16 +88,13 @@ foreign! {
     PERF_TRACE: "perf-trace", "perf trace output",
         "it prints arguments in another way; record with `strace -f -ttt -T -y`",
         |t| has_line(t, |l| has(l, b" ms): ") && has(l, b"("));
-    STRACE_SUMMARY: "strace-summary", "a strace -c summary",
-        "it holds counts, not calls; record without -c",
-        |t| (has(t, b"usecs/call") && has(t, b"syscall")) && !has(t, b") = ");
-    BTT: "btt", "btt's averages",
-        "it is derived from a block trace; give the trace itself",
-        |t| has(t, b"==================== All Devices");
     BIO_SUMMARY: "bio-summary", "a summary or histogram of a BPF or perf tool (biotop, biolatency, bitesize)",
         "it holds counts, not requests; record with blktrace or biosnoop",
         |t| has_words(t, &[b"D", b"MAJ", b"MIN", b"DISK", b"I/O"]) || (has(t, b": count ") && has(t, b"distribution"))
             || (has(t, b"Kbytes") && has(t, b": I/O "));
+    BPFTRACE_BIOSNOOP: "bpftrace-biosnoop", "the biosnoop of bpftrace",
+        "it holds latencies without addresses, so nothing can be replayed; record with blktrace, or biosnoop of bcc",
+        |t| has_words(t, &[b"TIME(ms)", b"COMM", b"PID", b"LAT(ms)"]) && !has_words(t, &[b"SECTOR"]);
     TRACE_DAT: "trace-dat", "a binary trace.dat of trace-cmd",
         "convert it with `trace-cmd report` first",
         |t| t.starts_with(b"\x17\x08\x44tracing");
@@ -118,10 +108,6 @@ foreign! {
 
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|b| *b == b'\n').take(200)
-}
-
-fn first_line(text: &[u8]) -> &[u8] {
-    text.split(|b| *b == b'\n').next().unwrap_or_default().trim_ascii_end()
 }
 
 fn has(text: &[u8], what: &[u8]) -> bool {
@@ -170,9 +156,6 @@ mod tests {
             ("vmstat-bsd", b" r b w avm fre flt re pi po fr sr ad0 in sy cs us sy id\n"),
             ("vmstat-aix", b" r  b   avm   fre  re  pi  po  fr   sr  cy  in   sy  cs us sy id wa\n"),
             ("vmstat-solaris", b" r b w   swap  free  re  mf pi po fr de sr m0   in   sy   cs us sy id\n"),
-            ("vmstat-d", b"disk- --reads--\n       total merged sectors      ms  total merged sectors\n"),
-            ("vmstat-s", b"     8057892 K total memory\n"),
-            ("vmstat-s", b"  12 forks\n"),
             ("proc-vmstat", b"nr_free_pages 12\n"),
             ("iostat", b"avg-cpu:  %user\n"),
             (
@@ -183,8 +166,7 @@ mod tests {
             ("gvisor-strace", b"[ 23: 23] cmake X unlink(0x7f ) = 0 (0x0) errno=2 (x) (667ns)\n"),
             ("truss", b"read(3,\"a\",5)\t\t = 5 (0x5)\nclose(3)\t\t = 0 (0x0)\n"),
             ("perf-trace", b"     0.017 ( 0.004 ms): ls/12 read(fd: 3) = 1\n"),
-            ("strace-summary", b"% time     seconds  usecs/call     calls    errors syscall\n"),
-            ("btt", b"==================== All Devices ====================\n"),
+            ("bpftrace-biosnoop", b"TIME(ms)     MAJOR MINOR   COMM            PID      LAT(ms)\n"),
             ("bio-summary", b"PID    COMM             D MAJ MIN DISK       I/O  Kbytes  AVGms\n"),
             ("trace-dat", b"\x17\x08\x44tracing6"),
             ("perf-data", b"PERFILE2"),

@@ -67,6 +67,10 @@ pub trait Format: Sync {
     fn about(&self) -> &'static str;
     /// How well the head of an input fits.
     fn sniff(&self, head: Head<'_>) -> Score;
+    /// How well the head fits, given what the user says about it.
+    fn sniff_with(&self, head: Head<'_>, _options: &ParseOptions) -> Score {
+        self.sniff(head)
+    }
     /// A parser for one input.
     fn parser(&self, options: &ParseOptions) -> Box<dyn Parser>;
     /// Whether the options can be used; a sentence otherwise. The parser of bad options ignores them.

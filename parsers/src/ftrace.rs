@@ -8,13 +8,15 @@
 //! Payloads after Linux 6.18's `include/trace/events/block.h` print formats and older samples: they are read by shape
 //! (byte count and priority are there or not), not by kernel version. Other events are counted as such.
 
+use std::collections::BTreeMap;
+
 use kreplay_traces::event::{BlockRow, EventSink};
 
 use crate::blkparse::{Tail, action, device};
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
 use crate::lines::{Line, LineParser, Lines};
-use crate::num::{Fields, dec_i64, push_text, secs_ns, signed, unquote};
+use crate::num::{Fields, dec_i64, push_text, secs_ns, secs_ns_with_comma, signed, unquote};
 
 /// The format.
 pub struct Ftrace;
@@ -102,6 +104,11 @@ fn known(name: &[u8]) -> Option<(&'static str, Shape)> {
     })
 }
 
+/// An event that is counted, but is no step of a request's life.
+pub(crate) fn is_accounting(name: &[u8]) -> bool {
+    matches!(known(name), Some((_, Shape::Other)))
+}
+
 #[derive(Default)]
 struct FtraceLines {
     tail: Tail,
@@ -109,6 +116,12 @@ struct FtraceLines {
     seen_stamp: bool,
     no_stamp: bool,
     last_ns: Option<i64>,
+    decimal_comma: bool,
+    cgroups: bool,
+    /// Events that the ring buffers had lost when they were read (`entries-in-buffer/entries-written`).
+    overwritten: i64,
+    /// First time stamp of each CPU.
+    first_ns: BTreeMap<i64, i64>,
 }
 
 /// The parts before the payload.
@@ -119,6 +132,7 @@ struct Front<'a> {
     pid: Option<i64>,
     name: &'a [u8],
     payload: usize,
+    decimal_comma: bool,
 }
 
 impl FtraceLines {
@@ -135,6 +149,16 @@ impl FtraceLines {
         let done = if device(f.name).is_some() {
             row.dev = device(f.name).unwrap_or(0);
             self.tracer(&mut row, &mut fields)
+        } else if matches!(f.name, b"blktrace" | b"blk") {
+            // trace-cmd names the tracer's own events.
+            let at = fields.position();
+            match fields.next().and_then(device) {
+                Some(dev) => {
+                    row.dev = dev;
+                    self.tracer(&mut row, &mut fields)
+                }
+                None => Err(at),
+            }
         } else {
             match known(f.name) {
                 Some((_, Shape::Other)) => return Outcome::Note("accounting-event"),
@@ -154,10 +178,19 @@ impl FtraceLines {
         }
     }
 
-    /// The blk tracer: `dev action rwbs ...` as blkparse has it.
+    /// The blk tracer: `dev [cgroup] action rwbs ...` as blkparse has it. The option `blk_cgroup` adds the cgroup, as a
+    /// path (`blk_cgname`) or as two numbers.
     fn tracer<'s>(&'s mut self, row: &mut BlockRow<'s>, f: &mut Fields<'s>) -> Result<(), usize> {
         let at = f.position();
-        row.action = f.next().and_then(action).ok_or(at)?;
+        let word = f.next().ok_or(at)?;
+        row.action = match action(word) {
+            Some(letter) => letter,
+            None if word.starts_with(b"/") || word.contains(&b',') => {
+                self.cgroups = true;
+                f.next().and_then(action).ok_or(at)?
+            }
+            None => return Err(at),
+        };
         row.rwbs = rwbs(f)?;
         self.tail.read(row, f)
     }
@@ -234,6 +267,40 @@ fn rwbs<'a>(f: &mut Fields<'a>) -> Result<&'a str, usize> {
     std::str::from_utf8(word).map_err(|_| at)
 }
 
+impl FtraceLines {
+    /// ` 36/40   #P:4`: entries that are left, entries that were written.
+    fn take_counts(&mut self, text: &[u8]) {
+        let word = Fields::new(text).next().unwrap_or_default();
+        let Some(slash) = memchr::memchr(b'/', word) else { return };
+        if let (Some(left), Some(written)) = (dec_i64(&word[..slash]), dec_i64(&word[slash + 1..])) {
+            self.overwritten = self.overwritten.saturating_add((written - left).max(0));
+        }
+    }
+
+    /// The blk tracer with its option `blk_classic`: `dev cpu seconds.nanoseconds pid action rwbs ...`, blkparse's line
+    /// without the sequence number.
+    fn classic(&mut self, line: &Line<'_>, bytes: &[u8], out: &mut dyn EventSink) -> Option<Outcome> {
+        let mut f = Fields::new(bytes);
+        let dev = device(f.next()?)?;
+        let cpu = dec_i64(f.next()?)?;
+        let stamp = f.next()?;
+        memchr::memchr(b'.', stamp)?;
+        let time_ns = secs_ns(stamp)?;
+        let pid = dec_i64(f.next()?)?;
+        let mut row =
+            BlockRow { time_ns, dev, cpu: Some(cpu), pid: Some(pid), line: line.number, ..BlockRow::default() };
+        self.seen_stamp = true;
+        let cut = line.bytes.len() - bytes.len();
+        Some(match self.tracer(&mut row, &mut f) {
+            Ok(()) => {
+                out.block(&row);
+                Outcome::Event
+            }
+            Err(at) => Outcome::Reject(&BAD_PAYLOAD, Some(cut + at)),
+        })
+    }
+}
+
 /// Find time and event name; the comm before them may hold anything.
 fn front(bytes: &[u8]) -> Option<Front<'_>> {
     let mut f = Fields::new(bytes);
@@ -244,7 +311,14 @@ fn front(bytes: &[u8]) -> Option<Front<'_>> {
         if at == 0 && stamp.starts_with(b"block_") {
             return Some(Front { name: stamp, payload: word.len(), ..Front::default() });
         }
-        let Some(time_ns) = memchr::memchr(b'.', stamp).and_then(|_| secs_ns(stamp)) else { continue };
+        let point = memchr::memchr(b'.', stamp).and_then(|_| secs_ns(stamp));
+        // A locale with a decimal comma shows in perf script; it always prints 6 or 9 decimals.
+        let comma = || {
+            let decimals = stamp.len() - memchr::memchr(b',', stamp)? - 1;
+            secs_ns_with_comma(stamp).filter(|_| matches!(decimals, 6 | 9))
+        };
+        let Some(time_ns) = point.or_else(comma) else { continue };
+        let decimal_comma = point.is_none();
         let (cpu, pid) = task(&bytes[..at]);
         let name = f.next()?;
         let payload = f.position();
@@ -253,7 +327,7 @@ fn front(bytes: &[u8]) -> Option<Front<'_>> {
             None if device(name).is_some() => name,
             None => return None,
         };
-        return Some(Front { time_ns: Some(time_ns), cpu, pid, name, payload });
+        return Some(Front { time_ns: Some(time_ns), cpu, pid, name, payload, decimal_comma });
     }
 }
 
@@ -284,6 +358,12 @@ impl LineParser for FtraceLines {
         if text.is_empty() {
             return Outcome::Note("blank");
         }
+        if let Some(counts) = text.strip_prefix(b"# entries-in-buffer/entries-written:") {
+            self.take_counts(counts);
+        }
+        if let Some(outcome) = self.classic(line, bytes, out) {
+            return outcome;
+        }
         if text.starts_with(b"#") || text.starts_with(b"cpus=") || text.starts_with(b"version =") {
             return Outcome::Note("header");
         }
@@ -299,6 +379,10 @@ impl LineParser for FtraceLines {
         front.payload += skip;
         self.seen_stamp |= front.time_ns.is_some();
         self.no_stamp |= front.time_ns.is_none();
+        self.decimal_comma |= front.decimal_comma;
+        if let (Some(cpu), Some(now)) = (front.cpu, front.time_ns) {
+            self.first_ns.entry(cpu).or_insert(now);
+        }
         if let (Some(last), Some(now)) = (self.last_ns, front.time_ns)
             && now < last
         {
@@ -315,6 +399,26 @@ impl LineParser for FtraceLines {
             diag.warn("no-clock", None, || "events without time stamps have time 0: only their order is known".into());
         }
         diag.option("clock", if self.seen_stamp { "trace" } else { "none" });
+        if self.decimal_comma {
+            diag.option("decimal-sign", "comma");
+        }
+        if self.cgroups {
+            diag.option("cgroup-column", "present");
+        }
+        if self.overwritten > 0 {
+            // Each CPU has a buffer of its own: the window is whole only from the latest beginning on.
+            let latest = self.first_ns.iter().max_by_key(|(cpu, first)| (**first, **cpu));
+            let overwritten = self.overwritten;
+            diag.warn("buffer-overwritten", None, || match latest {
+                Some((cpu, first)) => format!(
+                    "{overwritten} events were overwritten in the ring buffers before they were read; CPU {cpu} begins last, \
+                     at {}.{:09} s: before it the trace is only partly there",
+                    first / 1_000_000_000,
+                    first % 1_000_000_000
+                ),
+                None => format!("{overwritten} events were overwritten in the ring buffers before they were read"),
+            });
+        }
     }
 }
 
@@ -409,6 +513,43 @@ mod tests {
         assert_eq!(rows.blocks[0].time_ns, 5_123_456_789);
         let (rows, diag) = parse("> block_bio_queue: 8,0 R 64 + 8 [dd]\n");
         assert_eq!((rows.blocks.len(), diag.warnings()[0].code), (1, "no-clock"));
+    }
+
+    #[test]
+    fn the_blk_tracer_in_its_shapes() {
+        let lines = [
+            "dd-123   [001] d..1.  1425.576266:   8,0    Q   R 64 + 8 [dd]",
+            "dd-123   [001] d..1.  1425.576266:   8,0 /user.slice   Q   R 64 + 8 [dd]",
+            "dd-123   [001] d..1.  1425.576266:   8,0 1,2d   Q   R 64 + 8 [dd]",
+            "dd-123   [001]  1425.576266: blktrace:   8,0    Q   R 64 + 8 [dd]",
+            "  8,0    1  1425.576266000   123  Q   R 64 + 8 [dd]",
+        ];
+        for line in lines {
+            let (rows, diag) = parse(line);
+            assert_eq!(rows.blocks.len(), 1, "{line}: {:?}", diag.rejects());
+            let b = &rows.blocks[0];
+            assert_eq!((b.time_ns, b.dev, b.cpu, b.pid), (1_425_576_266_000, 8 << 20, Some(1), Some(123)), "{line}");
+            assert_eq!((b.action.as_str(), b.sector_512, b.comm.as_deref()), ("Q", Some(64), Some("dd")), "{line}");
+        }
+        // blkparse's own line has a sequence number before the time.
+        assert_eq!(parse("  8,0    1        1  1425.576266000   123  Q   R 64 + 8 [dd]").1.rejected(), 1);
+    }
+
+    #[test]
+    fn overwritten_buffers_and_decimal_commas() {
+        let text = "# entries-in-buffer/entries-written: 3/10   #P:2\n\
+            dd-1 [000] 1.500000: block_plug: [dd]\ndd-1 [001] 2.250000: block_plug: [dd]\n\
+            dd 1 [000] 3,000001: block:block_plug: [dd]\n";
+        let (rows, diag) = parse(text);
+        assert_eq!(rows.blocks[2].time_ns, 3_000_001_000);
+        let warning = &diag.warnings()[0];
+        assert_eq!(warning.code, "buffer-overwritten");
+        assert!(
+            warning.text.starts_with("7 events") && warning.text.contains("CPU 1 begins last, at 2.250000000 s"),
+            "{}",
+            warning.text
+        );
+        assert_eq!(diag.options()["decimal-sign"], "comma");
     }
 
     #[test]

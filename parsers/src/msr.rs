@@ -5,32 +5,12 @@
 
 use hashbrown::HashMap;
 
-use crate::csv::{CsvFormat, CsvLines, Fields, Request, read_or_write};
+use crate::csv::{CsvFormat, CsvTrace, Fields, Request, read_or_write};
 use crate::diag::Reason;
-use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
-use crate::lines::Lines;
-use crate::num::dec_i64;
+use crate::num::{dec_i64, signed};
 
 /// The format.
-pub struct Msr;
-
-impl Format for Msr {
-    fn id(&self) -> &'static str {
-        "msr"
-    }
-
-    fn about(&self) -> &'static str {
-        "MSR Cambridge block trace (CSV)"
-    }
-
-    fn sniff(&self, head: Head<'_>) -> Score {
-        score_lines(CsvLines::new(MsrLines::default()), head)
-    }
-
-    fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
-        Box::new(Lines::new(CsvLines::new(MsrLines::default())))
-    }
-}
+pub static MSR: CsvTrace<MsrLines> = CsvTrace::new();
 
 static BAD: Reason = Reason {
     code: "msr-bad-line",
@@ -41,12 +21,15 @@ static BAD: Reason = Reason {
 /// 1970 in units of 100 ns since 1601.
 const EPOCH_TICKS: i64 = 116_444_736_000_000_000;
 
+/// Lines of the trace.
 #[derive(Default)]
-struct MsrLines {
+pub struct MsrLines {
     hosts: HashMap<Vec<u8>, i64>,
 }
 
 impl CsvFormat for MsrLines {
+    const ID: &'static str = "msr";
+    const ABOUT: &'static str = "MSR Cambridge block trace (CSV)";
     const FIELDS: usize = 7;
     const BAD: &'static Reason = &BAD;
     const CLOCK: &'static str = "epoch";
@@ -55,7 +38,7 @@ impl CsvFormat for MsrLines {
         line.starts_with(b"Timestamp,")
     }
 
-    fn request(&mut self, f: &Fields<'_>) -> Result<Request, usize> {
+    fn request<'a>(&mut self, f: &Fields<'a>) -> Result<Request<'a>, usize> {
         let ticks = dec_i64(f[0]).ok_or(0usize)?;
         let disk = dec_i64(f[2]).filter(|d| *d < 1 << 20).ok_or(2usize)?;
         // Hosts become major numbers in the order of their appearance.
@@ -70,7 +53,8 @@ impl CsvFormat for MsrLines {
             rwbs: read_or_write(f[3]).ok_or(3usize)?,
             offset_bytes: dec_i64(f[4]).ok_or(4usize)?,
             len_bytes: dec_i64(f[5]).ok_or(5usize)?,
-            latency_ns: Some(dec_i64(f[6]).and_then(|t| t.checked_mul(100)).ok_or(6usize)?),
+            latency_ns: Some(signed(f[6]).and_then(|t| t.checked_mul(100)).ok_or(6usize)?),
+            ..Request::default()
         })
     }
 }
@@ -78,12 +62,13 @@ impl CsvFormat for MsrLines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::ParseOptions;
 
     #[test]
     fn ticks_become_nanoseconds() {
         let text = b"128166372003061629,hm,0,Write,7014912,4096,26\n128166372016382155,hm,1,Read,512,512,113\nx\n\
             128166372016382155,hm,1,Trim,512,512,113\n";
-        let (rows, diag) = crate::parse_all(&Msr, &ParseOptions::default(), text);
+        let (rows, diag) = crate::parse_all(&MSR, &ParseOptions::default(), text);
         let first: Vec<_> =
             rows.blocks.iter().map(|b| (b.action.as_str(), b.rwbs.as_str(), b.time_ns, b.dev, b.sector_512)).collect();
         assert_eq!(first[0], ("Q", "W", 1_172_163_600_306_162_900, 0, Some(13_701)));

@@ -1,22 +1,29 @@
 //! The formats, and detection by content.
 
-use crate::format::{Format, Head, Score};
+use crate::format::{Format, Head, ParseOptions, Score};
 
 /// All formats, in the order in which `kreplay formats` lists them. A new format is a file and a line here.
 pub static FORMATS: &[&dyn Format] = &[
     &crate::strace::Strace,
+    &crate::strace_summary::StraceSummary,
     &crate::vmstat::Vmstat,
+    &crate::vmstat_totals::VmstatTotals,
     &crate::blktrace::Blktrace,
+    &crate::btrecord::Btrecord,
     &crate::blkparse::Blkparse,
     &crate::ftrace::Ftrace,
     &crate::biosnoop::Biosnoop,
+    &crate::btt::Btt,
     &crate::layout::Layout,
     &crate::fio::FioIolog,
-    &crate::msr::Msr,
-    &crate::spc::Spc,
-    &crate::alibaba::Alibaba,
-    &crate::tencent::Tencent,
-    &crate::cloudphysics::CloudphysicsCsv,
+    &crate::msr::MSR,
+    &crate::spc::SPC,
+    &crate::alibaba::ALIBABA,
+    &crate::tencent::TENCENT,
+    &crate::cloudphysics::CLOUDPHYSICS_CSV,
+    &crate::fiu::FIU,
+    &crate::mqsim::MQSIM,
+    &crate::disksim::DISKSIM,
     &crate::cloudphysics::VscsiV1,
     &crate::cloudphysics::VscsiV2,
     &crate::oracle_general::OracleGeneral,
@@ -27,8 +34,6 @@ pub static REFUSED: &[&dyn Format] = &[
     &crate::foreign::BSD_VMSTAT,
     &crate::foreign::AIX_VMSTAT,
     &crate::foreign::SOLARIS_VMSTAT,
-    &crate::foreign::VMSTAT_DISKS,
-    &crate::foreign::VMSTAT_TOTALS,
     &crate::foreign::PROC_VMSTAT,
     &crate::foreign::IOSTAT,
     &crate::foreign::LTRACE,
@@ -36,9 +41,8 @@ pub static REFUSED: &[&dyn Format] = &[
     &crate::foreign::GVISOR,
     &crate::foreign::TRUSS,
     &crate::foreign::PERF_TRACE,
-    &crate::foreign::STRACE_SUMMARY,
-    &crate::foreign::BTT,
     &crate::foreign::BIO_SUMMARY,
+    &crate::foreign::BPFTRACE_BIOSNOOP,
     &crate::foreign::TRACE_DAT,
     &crate::foreign::PERF_DATA,
     &crate::foreign::PARQUET,
@@ -81,6 +85,20 @@ fn scores(list: &[(&'static str, Score)]) -> String {
     }
     let parts: Vec<String> = list.iter().map(|(id, s)| format!("{id} fits {s} %")).collect();
     parts.join(", ")
+}
+
+/// As [`detect`], with what the user says: text that a given `blkparse -f` string understands is blkparse's.
+///
+/// # Errors
+/// As [`detect`].
+pub fn detect_with(head: Head<'_>, options: &ParseOptions) -> Result<&'static dyn Format, DetectError> {
+    if options.blkparse_format.is_some() && !head.bytes.is_empty() {
+        let blkparse: &'static dyn Format = &crate::blkparse::Blkparse;
+        if blkparse.sniff_with(head, options) >= LEAST_SCORE {
+            return Ok(blkparse);
+        }
+    }
+    detect(head)
 }
 
 /// Choose the format that understands most of the head.

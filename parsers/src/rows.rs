@@ -1,6 +1,8 @@
 //! A sink that keeps owned copies of all rows, for tests and for looking at a log without storing it.
 
-use kreplay_traces::event::{BlockRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
+use kreplay_traces::event::{
+    BlockRow, CounterRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow,
+};
 pub use kreplay_traces::owned::{OwnedBlock as Block, OwnedSyscall as Syscall};
 
 /// Owned copy of a [`RejectRow`]; fields as there.
@@ -21,6 +23,9 @@ pub type Process = (i64, Option<i64>, Option<String>);
 /// A file row, owned: path, size, inode, and extent (offset in the file, sector, length).
 pub type File = (String, Option<i64>, Option<i64>, Option<(i64, i64, i64)>);
 
+/// A counter row, owned: time, subject, name, value, line.
+pub type Counter = (Option<i64>, String, String, i64, i64);
+
 /// All rows of a parse, by table and in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
@@ -36,6 +41,8 @@ pub struct Rows {
     pub processes: Vec<Process>,
     /// Files.
     pub files: Vec<File>,
+    /// Totals: subject, name, value, line.
+    pub counters: Vec<Counter>,
     /// Rejects.
     pub rejects: Vec<Reject>,
 }
@@ -70,6 +77,10 @@ impl EventSink for Rows {
         self.files.push((r.path.into(), r.size_bytes, r.inode, extent.map(|((o, s), l)| (o, s, l))));
     }
 
+    fn counter(&mut self, r: &CounterRow<'_>) {
+        self.counters.push((r.time_ns, r.subject.into(), r.name.into(), r.value, r.line));
+    }
+
     fn reject(&mut self, r: &RejectRow<'_>) {
         self.rejects.push(Reject {
             line: r.line,
@@ -93,5 +104,6 @@ impl EventSink for Discard {
     fn fault(&mut self, _: &FaultRow) {}
     fn process(&mut self, _: &ProcessRow<'_>) {}
     fn file(&mut self, _: &FileRow<'_>) {}
+    fn counter(&mut self, _: &CounterRow<'_>) {}
     fn reject(&mut self, _: &RejectRow<'_>) {}
 }

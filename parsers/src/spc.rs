@@ -3,32 +3,12 @@
 //! LBA in 512-byte blocks of the application storage unit (ASU), size in bytes, timestamp in seconds since the start.
 //! Format after the SPC trace file specification 1.0.1 as the UMass repository describes it; further fields are allowed.
 
-use crate::csv::{CsvFormat, CsvLines, Fields, Request, read_or_write, sectors};
+use crate::csv::{CsvFormat, CsvTrace, Fields, Request, read_or_write, sectors};
 use crate::diag::Reason;
-use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
-use crate::lines::Lines;
 use crate::num::{dec_i64, secs_ns};
 
 /// The format.
-pub struct Spc;
-
-impl Format for Spc {
-    fn id(&self) -> &'static str {
-        "spc"
-    }
-
-    fn about(&self) -> &'static str {
-        "SPC block trace (UMass Financial, WebSearch)"
-    }
-
-    fn sniff(&self, head: Head<'_>) -> Score {
-        score_lines(CsvLines::new(SpcLines), head)
-    }
-
-    fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
-        Box::new(Lines::new(CsvLines::new(SpcLines)))
-    }
-}
+pub static SPC: CsvTrace<SpcLines> = CsvTrace::new();
 
 static BAD: Reason = Reason {
     code: "spc-bad-line",
@@ -36,21 +16,25 @@ static BAD: Reason = Reason {
     hint: "the line was cut, or the columns are those of another trace",
 };
 
-struct SpcLines;
+/// Lines of the trace.
+#[derive(Default)]
+pub struct SpcLines;
 
 impl CsvFormat for SpcLines {
+    const ID: &'static str = "spc";
+    const ABOUT: &'static str = "SPC block trace (UMass Financial, WebSearch)";
     const FIELDS: usize = 5;
     const BAD: &'static Reason = &BAD;
     const CLOCK: &'static str = "trace";
 
-    fn request(&mut self, f: &Fields<'_>) -> Result<Request, usize> {
+    fn request<'a>(&mut self, f: &Fields<'a>) -> Result<Request<'a>, usize> {
         Ok(Request {
             dev: dec_i64(f[0]).filter(|d| *d < 1 << 20).ok_or(0usize)?,
             offset_bytes: sectors(f[1]).ok_or(1usize)?,
             len_bytes: dec_i64(f[2]).ok_or(2usize)?,
             rwbs: read_or_write(f[3]).ok_or(3usize)?,
             time_ns: memchr::memchr(b'.', f[4]).and_then(|_| secs_ns(f[4])).ok_or(4usize)?,
-            latency_ns: None,
+            ..Request::default()
         })
     }
 }
@@ -58,11 +42,12 @@ impl CsvFormat for SpcLines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::ParseOptions;
 
     #[test]
     fn units() {
         let (rows, _) = crate::parse_all(
-            &Spc,
+            &SPC,
             &ParseOptions::default(),
             b"0,20941264,8192,W,0.551706\n1,8,512,r,1.5,extra\n0,1,1,x,0.1\n",
         );

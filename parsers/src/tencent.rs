@@ -3,32 +3,12 @@
 //! Timestamp in whole seconds since 1970, offset and size in 512-byte sectors, type 0 read and 1 write. Format as the
 //! SNIA IOTTA repository describes the set. Whole seconds order nothing within one: requests keep the file's order.
 
-use crate::csv::{CsvFormat, CsvLines, Fields, Request, sectors};
+use crate::csv::{CsvFormat, CsvTrace, Fields, Request, sectors};
 use crate::diag::Reason;
-use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
-use crate::lines::Lines;
 use crate::num::dec_i64;
 
 /// The format.
-pub struct Tencent;
-
-impl Format for Tencent {
-    fn id(&self) -> &'static str {
-        "tencent"
-    }
-
-    fn about(&self) -> &'static str {
-        "Tencent CBS block trace (CSV)"
-    }
-
-    fn sniff(&self, head: Head<'_>) -> Score {
-        score_lines(CsvLines::new(TencentLines), head)
-    }
-
-    fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
-        Box::new(Lines::new(CsvLines::new(TencentLines)))
-    }
-}
+pub static TENCENT: CsvTrace<TencentLines> = CsvTrace::new();
 
 static BAD: Reason = Reason {
     code: "tencent-bad-line",
@@ -39,9 +19,13 @@ static BAD: Reason = Reason {
 /// September 2001: plain numbers below it are no time stamps of this trace.
 const FIRST_SECOND: i64 = 1_000_000_000;
 
-struct TencentLines;
+/// Lines of the trace.
+#[derive(Default)]
+pub struct TencentLines;
 
 impl CsvFormat for TencentLines {
+    const ID: &'static str = "tencent";
+    const ABOUT: &'static str = "Tencent CBS block trace (CSV)";
     const FIELDS: usize = 5;
     const BAD: &'static Reason = &BAD;
     const CLOCK: &'static str = "epoch";
@@ -50,7 +34,7 @@ impl CsvFormat for TencentLines {
         line.starts_with(b"Timestamp,Offset,")
     }
 
-    fn request(&mut self, f: &Fields<'_>) -> Result<Request, usize> {
+    fn request<'a>(&mut self, f: &Fields<'a>) -> Result<Request<'a>, usize> {
         let seconds = dec_i64(f[0]).filter(|s| (FIRST_SECOND..FIRST_SECOND * 10).contains(s)).ok_or(0usize)?;
         Ok(Request {
             time_ns: seconds.checked_mul(1_000_000_000).ok_or(0usize)?,
@@ -62,7 +46,7 @@ impl CsvFormat for TencentLines {
                 _ => return Err(3),
             },
             dev: dec_i64(f[4]).ok_or(4usize)?,
-            latency_ns: None,
+            ..Request::default()
         })
     }
 }
@@ -70,11 +54,12 @@ impl CsvFormat for TencentLines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::ParseOptions;
 
     #[test]
     fn units() {
         let (rows, _) = crate::parse_all(
-            &Tencent,
+            &TENCENT,
             &ParseOptions::default(),
             b"1538323200,12910952,8,1,1063\n1538323200,1,8,2,1\n5,1,8,1,1\n",
         );

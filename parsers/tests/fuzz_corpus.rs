@@ -1,9 +1,9 @@
 //! The inputs that the fuzz targets keep, run as ordinary tests, with seeds of every format and their mutations.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kreplay_parsers::FORMATS;
-use kreplay_parsers::fuzzing::check_input;
+use kreplay_parsers::fuzzing::{check_blkparse_format, check_detect, check_format, check_input};
 
 /// A few lines of each text format.
 const SEEDS: &[&str] = &[
@@ -24,15 +24,56 @@ const SEEDS: &[&str] = &[
     "fio version 3 iolog\n1 f add\n2 f open\n3 f read 4096 512\nfio version 2 iolog\nf wait 100 0\nf write 0 512\n",
     "128166372003061629,hm,0,Write,7014912,4096,26\n0,20941264,8192,W,0.551706\n419,W,8792731648,16384,1577808000000607\n\
      1538323200,12910952,8,1,1063\n1,5633898,2a,512,42932745\n",
+    "0 4892 syslogd 904265560 8 W 6 0 531e7799\n48513000 1 6249728 48 0\n12.345678 1 128 16 1\n",
+    "% time     seconds  usecs/call     calls    errors syscall\n------ ----------- ---- ---- ---- ----\n \
+     54.71    0.003106           2      1247           read\n100.00    0.003206                  1248         1 total\n",
+    "       total merged sectors      ms  total merged sectors      ms    cur    sec  UTC\nsda 1 2 3 4 5 6 7 8 9 10 2023-11-14 22:13:20\n\
+     vda reads read sectors writes requested writes\n 1 2 3 4\n  8057892 K total memory\n 12 forks\n",
+    "==================== All Devices ====================\n ALL MIN AVG MAX N\n---- ---- ---- ---- ----\n\
+     Q2Q  0.000000072   0.001203441   1.220033412        1204\n==================== Device Overhead ====\n ( 8, 0) | 1.5%\n",
+    "# entries-in-buffer/entries-written: 3/10   #P:2\n  8,0    1  1425.576266000   123  Q   R 64 + 8 [dd]\n\
+     dd 1 [000] 3,000001: block:block_plug: [dd]\ndd-1 [001] 1.5: blktrace: 8,0 1,2d Q R 64 + 8 [dd]\n",
 ];
 
+/// `fuzz/regressions/TARGET/*`: what once broke a promise.
 #[test]
 fn kept_inputs_hold() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
-    let mut paths: Vec<_> = std::fs::read_dir(&dir).into_iter().flatten().flatten().map(|e| e.path()).collect();
-    paths.sort();
-    for path in paths {
-        check_input(&std::fs::read(&path).unwrap());
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/regressions");
+    let list = |dir: &Path| -> Vec<PathBuf> {
+        let mut paths: Vec<_> = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect();
+        paths.sort();
+        paths
+    };
+    let mut kept = 0;
+    for target in list(&dir) {
+        let name = target.file_name().unwrap().to_string_lossy().into_owned();
+        for path in list(&target) {
+            run_target(&name, &std::fs::read(&path).unwrap());
+            kept += 1;
+        }
+    }
+    println!("{kept} kept inputs");
+}
+
+/// What the fuzz target of that name does.
+fn run_target(name: &str, data: &[u8]) {
+    match name {
+        "blkparse_format" => check_blkparse_format(data),
+        "detect" => check_detect(data),
+        "input" => check_input(data),
+        format => check_format(&format.replace('_', "-"), data),
+    }
+}
+
+#[test]
+fn every_format_has_a_fuzz_target() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
+    let manifest = std::fs::read_to_string(dir.join("Cargo.toml")).unwrap();
+    for format in FORMATS {
+        let target = format.id().replace('-', "_");
+        let text = std::fs::read_to_string(dir.join(format!("fuzz_targets/{target}.rs"))).unwrap_or_default();
+        assert!(text.contains(&format!("check_format(\"{}\", data)", format.id())), "no target for {}", format.id());
+        assert!(manifest.contains(&format!("name = \"{target}\"")), "{target} is not in the manifest");
     }
 }
 
@@ -52,14 +93,15 @@ fn mutated_seeds_hold() {
         (state % below as u64) as usize
     };
     for round in 0..rounds(6000) {
-        let mut input = vec![random(FORMATS.len()) as u8, random(64) as u8];
+        let format = FORMATS[random(FORMATS.len())].id();
+        let mut input = vec![random(64) as u8];
         input.extend_from_slice(SEEDS[round % SEEDS.len()].as_bytes());
         for _ in 0..random(8) {
-            let at = 2 + random(input.len() - 2);
+            let at = 1 + random(input.len() - 1);
             match random(5) {
                 0 => input[at] = random(256) as u8,
                 1 => input[at] = b" \n\"()<>[]{},=+-0\\"[random(17)],
-                2 => input.truncate(at.max(3)),
+                2 => input.truncate(at.max(2)),
                 3 => {
                     let end = (at + random(40)).min(input.len());
                     let piece = input[at..end].to_vec();
@@ -68,13 +110,14 @@ fn mutated_seeds_hold() {
                 _ => {
                     let end = (at + random(20)).min(input.len());
                     input.drain(at..end);
-                    if input.len() < 3 {
+                    if input.len() < 2 {
                         break;
                     }
                 }
             }
         }
-        check_input(&input);
+        check_format(format, &input);
+        check_detect(&input[1..]);
     }
 }
 
@@ -89,12 +132,13 @@ fn mutated_binary_records_hold() {
         (state % below as u64) as usize
     };
     for _ in 0..rounds(3000) {
-        let mut input = vec![random(FORMATS.len()) as u8, 1 + random(90) as u8];
+        let format = FORMATS[random(FORMATS.len())].id();
+        let mut input = vec![1 + random(90) as u8];
         for _ in 0..random(6) {
             let magic: [u8; 4] = [[7, 0x74, 0x61, 0x65], [0x65, 0x61, 0x74, 7], [8, 0x74, 0x61, 0x65]][random(3)];
             input.extend_from_slice(&magic);
             input.extend((0..40 + random(30)).map(|_| (random(256) * usize::from(random(3) == 0)) as u8));
         }
-        check_input(&input);
+        check_format(format, &input);
     }
 }

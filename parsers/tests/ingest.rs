@@ -134,8 +134,85 @@ fn a_named_file_must_be_a_log() {
     let options = Options { format: Some("nope".into()), ..Options::default() };
     assert!(matches!(case.run(&options).unwrap_err(), IngestError::UnknownFormat(_)));
     let options = Options { format: Some("vmstat".into()), ..Options::default() };
-    let (report, _) = case.run_paths(&[case.input().join("notes")], &options).unwrap();
-    assert_eq!(report.rejected(), 1);
+    let error = case.run_paths(&[case.input().join("notes")], &options).unwrap_err();
+    assert!(
+        error.to_string().ends_with(
+            "notes: no event in this log (line 1: vmstat-not-a-row: expected a header, or a row of numbers)"
+        ),
+        "{error}"
+    );
+    let options = Options { allow_empty: true, ..options };
+    let case = Case::new(&[("notes", b"hello\n")]);
+    assert_eq!(case.run_paths(&[case.input().join("notes")], &options).unwrap().0.rejected(), 1);
+}
+
+#[test]
+fn nothing_is_no_log_of_any_format() {
+    let case = Case::new(&[("empty", b"")]);
+    for format in [None, Some("strace".to_owned())] {
+        let options = Options { format, ..Options::default() };
+        let error = case.run_paths(&[case.input().join("empty")], &options).unwrap_err();
+        assert!(error.to_string().ends_with("empty: the file is empty"), "{error}");
+    }
+}
+
+#[test]
+fn standard_input_is_read_once() {
+    let case = Case::new(&[]);
+    let error = case.run_paths(&["-".into(), "-".into()], &Options::default()).unwrap_err();
+    assert!(matches!(error, IngestError::StdinTwice), "{error}");
+}
+
+#[test]
+fn a_file_that_is_named_twice_counts_once() {
+    let case = Case::new(&[("log", STRACE.as_bytes())]);
+    let log = case.input().join("log");
+    let again = case.input().join("./log");
+    let (report, manifest) = case.run_paths(&[log, again, case.input()], &Options::default()).unwrap();
+    assert_eq!((manifest.count("syscall"), report.inputs.len(), report.skipped.len()), (2, 1, 2));
+    assert!(manifest.warnings[0].contains("the same file as"), "{:?}", manifest.warnings);
+}
+
+#[cfg(unix)]
+#[test]
+fn names_need_not_be_utf8_and_links_are_not_followed() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let case = Case::new(&[]);
+    let name = OsStr::from_bytes(b"tr\xe4ce.log");
+    fs::write(case.input().join(name), STRACE).unwrap();
+    let (report, manifest) = case.run(&Options::default()).unwrap();
+    assert_eq!((manifest.count("syscall"), &report.inputs[0].changed), (2, &None));
+
+    let case = Case::new(&[]);
+    std::os::unix::fs::symlink("/dev/zero", case.input().join("link")).unwrap();
+    let error = case.run(&Options::default()).unwrap_err();
+    assert!(matches!(error, IngestError::NoLogs { .. }), "{error}");
+    assert!(error.hint().unwrap().contains("link: a symbolic link"), "{:?}", error.hint());
+}
+
+#[test]
+fn strict_does_not_take_half_a_file() {
+    let lines: String = (0..60_000u64)
+        .map(|i| format!("7 1700000000.1 lseek(3, {}, SEEK_SET) = 0\n", i.wrapping_mul(i) * 7919))
+        .collect();
+    let packed = zstd::encode_all(lines.as_bytes(), 1).unwrap();
+    let case = Case::new(&[("log.zst", &packed[..packed.len() / 2])]);
+    let error = case.run(&Options { strict: true, ..Options::default() }).unwrap_err();
+    assert!(error.to_string().contains("log.zst ends early, after"), "{error}");
+    assert!(!case.trace().exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn everybody_may_read_the_manifest_as_any_other_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let case = Case::new(&[("log", STRACE.as_bytes())]);
+    case.run(&Options::default()).unwrap();
+    let mode = |p: PathBuf| fs::metadata(p).unwrap().permissions().mode() & 0o777;
+    let usual = mode(case.input().join("log"));
+    assert_eq!(mode(case.trace().join("manifest.json")), usual);
+    assert_eq!(mode(case.trace().join("syscall/part-00000.parquet")), usual);
 }
 
 #[test]

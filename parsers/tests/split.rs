@@ -19,6 +19,30 @@ const PIECES: &[&str] = &[
     " 1 2 3 4 5 6 7 8 9 10 11 12 13 14\n15 16\n",
     "# ./f ino 1 size 2\n",
     " 0: 0..1: 2..3: 2:\n",
+    "% time     seconds  usecs/call     calls    errors syscall\n",
+    " 54.71    0.003106           2      1247           read\n",
+    "       total merged sectors      ms  total merged sectors      ms    cur    sec\n",
+    "sda 1 2 3 4 5 6 7 8 9 10\n",
+    "  8057892 K total memory\n",
+    "dd-123   [001] d..1.  1425.576266: block_rq_issue: 8,0 R 4096 () 64 + 8 none,0,0 [dd]\n",
+    "dd-123   [001]  1425.576266:   8,0    Q   R 64 + 8 [dd]\n",
+    "  8,0    1  1425.576266000   123  Q   R 64 + 8 [dd]\n",
+    "CPU:3 [LOST 123 EVENTS]\n",
+    "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n",
+    "0.001000    a b c          1950   xvda1   W 13092560   4096       -0.25\n",
+    "==================== All Devices ====================\n",
+    "Q2Q  0.000000072   0.001203441   1.220033412        1204\n",
+    "fio version 3 iolog\n",
+    "3 f read 4096 512\n",
+    "128166372003061629,hm,0,Write,7014912,4096,26\n",
+    "0,20941264,8192,W,0.551706\n",
+    "419,W,8792731648,16384,1577808000000607\n",
+    "1538323200,12910952,8,1,1063\n",
+    "1,5633898,2a,512,42932745\n",
+    "0 4892 syslogd 904265560 8 W 6 0 531e7799\n",
+    "48513000 1 6249728 48 0\n",
+    "12.345678 1 128 16 1\n",
+    "Binary file matches\n",
     "\r\n",
     "\n",
     "\0",
@@ -54,6 +78,28 @@ proptest! {
         let chunks: Vec<&[u8]> = at.windows(2).map(|w| &text[w[0]..w[1]]).collect();
         for format in FORMATS {
             let whole = parse(*format, &[&text]);
+            let split = parse(*format, &chunks);
+            prop_assert!(whole.1.adds_up(), "{}: {:?}", format.id(), whole.1);
+            prop_assert_eq!(&whole.0, &split.0, "{}", format.id());
+            prop_assert_eq!(format!("{:?}", whole.1), format!("{:?}", split.1), "{}", format.id());
+        }
+    }
+
+    #[test]
+    fn splits_of_binary_records_do_not_matter(
+        records in prop::collection::vec((0usize..6, prop::collection::vec(any::<u8>(), 40..70)), 0..8),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+    ) {
+        const MAGICS: [&[u8]; 6] =
+            [&[7, 0x74, 0x61, 0x65], &[0x65, 0x61, 0x74, 7], &[8, 0x74, 0x61, 0x65], &[3, 9, 0, 0, 0, 0, 0, 0], &[1, 0, 0, 0], &[]];
+        let bytes: Vec<u8> =
+            records.iter().flat_map(|(magic, rest)| MAGICS[*magic].iter().chain(rest).copied()).collect();
+        let mut at: Vec<usize> = cuts.iter().map(|c| c.index(bytes.len() + 1)).collect();
+        at.extend([0, bytes.len()]);
+        at.sort_unstable();
+        let chunks: Vec<&[u8]> = at.windows(2).map(|w| &bytes[w[0]..w[1]]).collect();
+        for format in FORMATS {
+            let whole = parse(*format, &[&bytes]);
             let split = parse(*format, &chunks);
             prop_assert!(whole.1.adds_up(), "{}: {:?}", format.id(), whole.1);
             prop_assert_eq!(&whole.0, &split.0, "{}", format.id());

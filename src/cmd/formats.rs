@@ -5,19 +5,25 @@ use crate::error::Result;
 use crate::exit::Exit;
 use crate::stdout;
 use kreplay_parsers::FORMATS;
+use kreplay_parsers::registry::REFUSED;
 use std::fmt::Write as _;
 
 pub(crate) fn run(cli: &Cli) -> Result<Exit> {
-    let known = FORMATS.iter().filter(|f| f.refusal().is_none());
     if cli.json {
-        let list: Vec<_> = known.map(|f| serde_json::json!({"id": f.id(), "about": f.about()})).collect();
-        stdout::print_json(&list.into())?;
-    } else {
-        let mut text = String::new();
-        for format in known {
-            let _ = writeln!(text, "{:<12} {}", format.id(), format.about());
-        }
-        stdout::print(&text)?;
+        let read: Vec<_> = FORMATS.iter().map(|f| serde_json::json!({"id": f.id(), "about": f.about()})).collect();
+        let refused: Vec<_> =
+            REFUSED.iter().map(|f| serde_json::json!({"id": f.id(), "about": f.about(), "why": f.refusal()})).collect();
+        stdout::print_json(&serde_json::json!({"formats": read, "refused": refused}))?;
+        return Ok(Exit::Ok);
     }
+    let mut text = String::new();
+    for format in FORMATS {
+        let _ = writeln!(text, "{:<17} {}", format.id(), format.about());
+    }
+    text.push_str("\nknown only to be refused:\n");
+    for format in REFUSED {
+        let _ = writeln!(text, "{:<17} {}", format.id(), format.about());
+    }
+    stdout::print(&text)?;
     Ok(Exit::Ok)
 }

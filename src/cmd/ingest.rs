@@ -3,16 +3,51 @@
 use crate::args::{Cli, IngestArgs};
 use crate::error::Result;
 use crate::exit::Exit;
+use crate::inputs::{expand, trace_name};
 use crate::pipeline::{Existing, Ingest, ingest};
 use crate::stdout;
+use kreplay_parsers::ingest::recordings_below;
 use kreplay_reports::escape;
 use std::fmt::Write as _;
 
 pub(crate) fn run(cli: &Cli, args: &IngestArgs) -> Result<Exit> {
     let existing = if args.replace { Existing::Replace } else { Existing::Refuse };
+    if let [input] = &args.inputs[..]
+        && recordings_below(input).is_some()
+    {
+        return several(cli, args, existing);
+    }
     let done = ingest(cli, &args.inputs, &args.read, &args.output, existing)?;
     if cli.json {
-        stdout::print_json(&serde_json::json!({
+        stdout::print_json(&document(&done))?;
+    } else {
+        stdout::print(&summary(&done))?;
+    }
+    Ok(done.exit(args.read.strict))
+}
+
+/// A folder of recordings: a trace of each, in the output folder.
+fn several(cli: &Cli, args: &IngestArgs, existing: Existing) -> Result<Exit> {
+    let (mut exit, mut documents) = (Exit::Ok, Vec::new());
+    for (number, recording) in expand(&args.inputs, cli.quiet).iter().enumerate() {
+        let target = args.output.join(trace_name(recording, number));
+        let done = ingest(cli, std::slice::from_ref(recording), &args.read, &target, existing)?;
+        exit = exit.max(done.exit(args.read.strict));
+        if cli.json {
+            documents.push(document(&done));
+        } else {
+            stdout::print(&summary(&done))?;
+        }
+    }
+    if cli.json {
+        stdout::print_json(&documents.into())?;
+    }
+    Ok(exit)
+}
+
+/// What was read, for programs.
+fn document(done: &Ingest) -> serde_json::Value {
+    serde_json::json!({
             "trace": done.path,
             "trace_id": done.manifest.trace_id,
             "counts": done.manifest.counts,
@@ -20,11 +55,7 @@ pub(crate) fn run(cli: &Cli, args: &IngestArgs) -> Result<Exit> {
             "skipped_files": done.report.iter().flat_map(|r| &r.skipped)
                 .map(|s| serde_json::json!({"path": s.path, "why": s.why})).collect::<Vec<_>>(),
             "warnings": done.manifest.warnings,
-        }))?;
-    } else {
-        stdout::print(&summary(&done))?;
-    }
-    Ok(done.exit(args.read.strict))
+    })
 }
 
 /// What was read, for people.

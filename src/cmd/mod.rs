@@ -1,9 +1,11 @@
 //! One file a subcommand.
 
+mod export;
 mod fit;
 mod formats;
 mod ingest;
 mod inspect;
+mod inspect_logs;
 mod pages;
 mod prove;
 mod replay;
@@ -22,6 +24,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Run(args) => run::run(cli, args),
         Command::Ingest(args) => ingest::run(cli, args),
         Command::Inspect(args) => inspect::run(cli, args),
+        Command::Export(args) => export::run(cli, args),
         Command::Replay(args) => replay::run(cli, args),
         Command::Report(args) => report::run(cli, args),
         Command::Variants(args) => variants::run(cli, args),

@@ -4,13 +4,13 @@ use crate::args::{Cli, RunArgs};
 use crate::cmd::{ingest as ingest_cmd, replay};
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
+use crate::inputs::{expand, trace_name};
 use crate::output::Output;
 use crate::pipeline::{Existing, analyse, ingest, load, plan, simulate, to_file, to_terminal};
 use crate::{signal, stderr, stdout};
 use kreplay_replay::matrix::CellState;
 use kreplay_reports::Detail;
 use kreplay_traces::store::TraceDir;
-use std::path::{Path, PathBuf};
 
 /// Reports that every run writes.
 const REPORTS: [&str; 2] = ["report.html", "report.md"];
@@ -20,7 +20,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<Exit> {
     let output = Output::claim(&args.output)?;
     let mut exit = Exit::Ok;
     let mut traces = Vec::new();
-    for (number, input) in args.inputs.iter().enumerate() {
+    for (number, input) in expand(&args.inputs, cli.quiet).iter().enumerate() {
         let path = if TraceDir::is_trace(input) {
             input.clone()
         } else {
@@ -68,11 +68,4 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<Exit> {
     }
     // What went wrong later weighs more than lines that were skipped.
     Ok(if cells == Exit::Ok { exit } else { cells })
-}
-
-/// Name of the trace made from an input: its own, told apart by its number where there are several.
-fn trace_name(input: &Path, number: usize) -> PathBuf {
-    let absolute = std::path::absolute(input).unwrap_or_else(|_| input.to_owned());
-    let name = absolute.file_name().map_or_else(|| "trace".into(), |n| n.to_string_lossy().into_owned());
-    if number == 0 { name.into() } else { format!("{name}-{}", number + 1).into() }
 }

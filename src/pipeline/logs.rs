@@ -57,8 +57,8 @@ pub(crate) fn ingest(
     target: &Path,
     existing: Existing,
 ) -> Result<Ingest> {
-    let options = Options { format: read.format.clone(), strict: read.strict, ..Options::default() };
-    let plan = parse::plan(inputs, &options).map_err(explain)?;
+    let options = ingest_options(read);
+    let plan = parse::plan(inputs, &options).map_err(explain_ingest)?;
     if existing == Existing::Reuse
         && let Some(manifest) = current(target, &plan)
     {
@@ -74,9 +74,30 @@ pub(crate) fn ingest(
     let report =
         parse::ingest(plan, &mut writer, &options, &mut Watch { stop: &signal::DRAIN, progress: &mut progress });
     bar.finish_and_clear();
-    let report = report.map_err(explain)?;
+    let report = match report {
+        Ok(report) => report,
+        Err(e) => {
+            // Finished sources are kept for the same command again; where none can be, nothing is left behind.
+            if matches!(e, IngestError::NoEvents { .. }) || writer.sources().is_empty() {
+                writer.discard()?;
+            }
+            return Err(explain_ingest(e));
+        }
+    };
     let (path, manifest) = writer.finish()?;
     Ok(Ingest { path, manifest, report: Some(report) })
+}
+
+/// How logs are read, as the command line says.
+pub(crate) fn ingest_options(read: &ReadArgs) -> Options {
+    Options {
+        format: read.format.clone(),
+        parse: read.parse.options(),
+        strict: read.strict,
+        allow_empty: read.parse.allow_empty,
+        single: read.parse.single,
+        ..Options::default()
+    }
 }
 
 fn bar(cli: &Cli, bytes: u64) -> ProgressBar {
@@ -107,11 +128,14 @@ fn current(target: &Path, plan: &Plan) -> Option<Manifest> {
     same.then(|| trace.manifest().clone())
 }
 
-fn explain(e: IngestError) -> CliError {
+/// An error of reading, with its exit code.
+pub(crate) fn explain_ingest(e: IngestError) -> CliError {
     let help = e.hint();
     let error = match e {
         IngestError::Store(e) => return e.into(),
-        IngestError::UnknownFormat(_) => CliError::new(Exit::Usage, e.to_string()),
+        IngestError::UnknownFormat(_) | IngestError::StdinTwice | IngestError::BadOption { .. } => {
+            CliError::new(Exit::Usage, e.to_string())
+        }
         IngestError::Interrupted => CliError::new(Exit::Interrupted, e.to_string()),
         _ => CliError::new(Exit::Input, e.to_string()),
     };

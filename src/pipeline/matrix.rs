@@ -61,10 +61,7 @@ fn load_block(path: &Path, trace: &TraceDir, device: Option<DeviceConfig>) -> Re
 /// The cells that a command line means. Variants are checked before anything is read, so `traces` comes last.
 ///
 /// Variants whose device the command line leaves open get the one of the recording, if all traces agree on it.
-pub(crate) fn plan(
-    args: &MatrixArgs,
-    reference: Option<&str>,
-) -> Result<impl FnOnce(Vec<Loaded>) -> (Plan, Blocks)> {
+pub(crate) fn plan(args: &MatrixArgs, reference: Option<&str>) -> Result<impl FnOnce(Vec<Loaded>) -> (Plan, Blocks)> {
     let mut library = Library::builtin()?;
     for file in &args.variant_file {
         library.load(file)?;

@@ -4,6 +4,6 @@ mod logs;
 mod matrix;
 mod report;
 
-pub(crate) use logs::{Existing, Ingest, ingest};
+pub(crate) use logs::{Existing, Ingest, explain_ingest, ingest, ingest_options};
 pub(crate) use matrix::{load, load_all, plan, simulate};
 pub(crate) use report::{analyse, check_kind, to_file, to_terminal};

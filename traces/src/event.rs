@@ -173,6 +173,21 @@ pub struct FileRow<'a> {
     pub directory: bool,
 }
 
+/// One total or average of a summary (`vmstat -s`, `strace -c`, btt): what a log says beside its events.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CounterRow<'a> {
+    /// When it was read, nanoseconds; `None` where the log does not say.
+    pub time_ns: Option<i64>,
+    /// What it belongs to (`disk sda`, `call read`, `Q2C`), or empty for the whole machine.
+    pub subject: &'a str,
+    /// What it counts, with its unit where it is no plain count (`read_sectors`, `total_memory_kib`, `mean_ns`).
+    pub name: &'a str,
+    /// The value.
+    pub value: i64,
+    /// Input line.
+    pub line: i64,
+}
+
 /// An input line or record that could not be understood.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RejectRow<'a> {
@@ -206,6 +221,8 @@ pub trait EventSink {
     fn process(&mut self, row: &ProcessRow<'_>);
     /// Take a file.
     fn file(&mut self, row: &FileRow<'_>);
+    /// Take a total or average.
+    fn counter(&mut self, row: &CounterRow<'_>);
     /// Take a reject.
     fn reject(&mut self, row: &RejectRow<'_>);
 }

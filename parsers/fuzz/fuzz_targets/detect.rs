@@ -1,10 +1,4 @@
-//! Detection on any bytes.
+//! Detection on any bytes, and the parser of what is found.
 #![no_main]
 
-use kreplay_parsers::format::Head;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    for complete in [false, true] {
-        let _ = kreplay_parsers::detect(Head { bytes: data, complete });
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| kreplay_parsers::fuzzing::check_detect(data));

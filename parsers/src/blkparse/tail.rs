@@ -32,9 +32,14 @@ impl Tail {
             _ => {}
         }
         let has_error = matches!(row.action, "C" | "R");
-        let open = memchr::memchr(b'[', tail).ok_or(at + tail.len())?;
+        let open = tail.iter().position(|b| *b == b'[').ok_or(at + tail.len())?;
         let numbers = &tail[..open];
-        let close = if has_error { memchr::memchr(b']', tail) } else { memchr::memrchr(b']', tail) };
+        let close = match tail {
+            // Almost always the bracket ends the line.
+            [.., b']'] if !has_error || !tail[open..tail.len() - 1].contains(&b']') => Some(tail.len() - 1),
+            _ if has_error => memchr::memchr(b']', tail),
+            _ => memchr::memrchr(b']', tail),
+        };
         let close = close.filter(|c| *c > open).ok_or(at + tail.len())?;
         let inner = &tail[open + 1..close];
         if has_error {
@@ -70,7 +75,7 @@ impl Tail {
     #[inline]
     fn numbers(&mut self, row: &mut BlockRow<'_>, numbers: &[u8]) -> Result<(), usize> {
         let mut numbers_end = numbers.len();
-        if let Some(open) = memchr::memchr(b'(', numbers) {
+        if let Some(open) = numbers.iter().position(|b| *b == b'(') {
             let inner = &numbers[open + 1..];
             let close = memchr::memchr(b')', inner).ok_or(open)?;
             let inner = inner[..close].trim_ascii();

@@ -66,8 +66,7 @@ impl<R: Read> Source<R> {
                 Some((layout, header)) if rest.len() >= header => {
                     let length = header + layout.payload_bytes(rest);
                     if rest.len() >= length {
-                        let r = layout.record(rest);
-                        return Ok(Some(((r.time_ns, r.device, r.sequence), length)));
+                        return Ok(Some((layout.key(rest), length)));
                     }
                 }
                 None if rest.len() >= 4 => {

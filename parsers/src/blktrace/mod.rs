@@ -47,6 +47,17 @@ static BAD_VERSION: Reason = Reason {
     expected: "trace version 7 or 8",
     hint: "convert it with the blkparse that belongs to the kernel",
 };
+static MIXED_VERSIONS: Reason = Reason {
+    code: "blktrace-mixed-versions",
+    expected: "records of one trace version",
+    hint: "the records before this place have the other layout; the file was put together from two traces, or is damaged",
+};
+static SWAPPED: Reason = Reason {
+    code: "blktrace-swapped",
+    expected: "an action where the trace version has it",
+    hint: "process and action have changed places: records of version 8 were written with the number of version 7, by a \
+           kernel older than the fix of October 2025",
+};
 static TRUNCATED: Reason = Reason {
     code: "blktrace-truncated",
     expected: "a whole record",
@@ -58,6 +69,8 @@ static UNKNOWN_ACTION: Reason = Reason {
     hint: "the record is damaged, or written by a later kernel",
 };
 
+/// CPUs whose sequence is watched; Linux has 8192 at most.
+const MAX_CPUS: usize = 8192;
 /// Longest stretch without a magic number that is one reject, bytes.
 const RESYNC_BYTES: usize = 1 << 16;
 
@@ -69,10 +82,11 @@ struct BlktraceParser {
     names: HashMap<u32, String, FxBuildHasher>,
     /// Wall clock minus trace clock, if a note said so before the first event.
     wall_ns: Option<i64>,
-    next_sequence: HashMap<u32, u32, FxBuildHasher>,
+    /// Next sequence number of each CPU that was seen.
+    next_sequence: Vec<Option<u32>>,
     any_event: bool,
+    version: Option<u8>,
     last_ns: Option<i64>,
-    rwbs: String,
     text: String,
 }
 
@@ -97,13 +111,20 @@ impl BlktraceParser {
                 at += self.damaged(&rest[..4], &BAD_VERSION, out, diag);
                 continue;
             };
-            if rest.len() < header || rest.len() < header + layout.payload_bytes(rest) {
+            if rest.len() < header {
                 break;
             }
             let length = header + layout.payload_bytes(rest);
+            if rest.len() < length {
+                break;
+            }
             let (whole, record) = (&rest[..length], layout.record(rest));
             self.number += 1;
-            let outcome = self.record(&record, layout, &whole[header..], out, diag);
+            let outcome = if *self.version.get_or_insert(layout.version) == layout.version {
+                self.record(&record, layout, &whole[header..], out, diag)
+            } else {
+                Outcome::Reject(&MIXED_VERSIONS, None)
+            };
             diag.record(outcome, &Line { bytes: whole, number: self.number, offset: self.offset }, out);
             self.offset += length as i64;
             at += length;
@@ -145,12 +166,13 @@ impl BlktraceParser {
             return match r.act() {
                 16 => Outcome::Note("abort"),
                 17 => Outcome::Note("driver-data"),
+                _ if layout.version == 7 && r.is_swapped() => Outcome::Reject(&SWAPPED, None),
                 _ => Outcome::Reject(&UNKNOWN_ACTION, None),
             };
         };
         let payload = if r.has_cgroup() { payload.get(8..).unwrap_or_default() } else { payload };
         let time_ns = self.time(r, diag);
-        r.rwbs(&mut self.rwbs);
+        let rwbs = r.rwbs();
         self.text.clear();
         let comm = self.names.get(&r.pid).map(String::as_str);
         let mut row = BlockRow {
@@ -159,7 +181,7 @@ impl BlktraceParser {
             cpu: Some(i64::from(r.cpu)),
             seq: Some(i64::from(r.sequence)),
             action,
-            rwbs: &self.rwbs,
+            rwbs: rwbs.as_str(),
             pid: Some(i64::from(r.pid)),
             comm: comm.filter(|_| !matches!(action, "C" | "R" | "A")),
             line: self.number,
@@ -265,7 +287,14 @@ impl BlktraceParser {
 
     /// Within a CPU the sequence is dense: a hole is lost events.
     fn count_sequence(&mut self, r: &Record, diag: &mut Diagnostics) {
-        if let Some(next) = self.next_sequence.insert(r.cpu, r.sequence.wrapping_add(1))
+        let cpu = r.cpu as usize;
+        if cpu >= MAX_CPUS {
+            return;
+        }
+        if cpu >= self.next_sequence.len() {
+            self.next_sequence.resize(cpu + 1, None);
+        }
+        if let Some(next) = self.next_sequence[cpu].replace(r.sequence.wrapping_add(1))
             && r.sequence > next
         {
             let lost = r.sequence - next;
@@ -305,6 +334,9 @@ impl Parser for BlktraceParser {
             self.number += 1;
             let line = Line { bytes: &pending, number: self.number, offset: self.offset };
             diag.record(Outcome::Reject(why, None), &line, out);
+        }
+        if let Some(version) = self.version {
+            diag.option("version", version.to_string());
         }
         diag.option("clock", if self.wall_ns.is_some() { "epoch" } else { "trace" });
     }

@@ -49,8 +49,25 @@ impl Layout {
     }
 
     /// Length of the payload, from a whole header.
+    #[inline]
     pub(super) fn payload_bytes(self, header: &[u8]) -> usize {
-        self.header(header).map_or(0, |(_, (_, payload))| usize::from(payload))
+        let at = if self.version == 8 { 50 } else { 46 };
+        usize::from(self.number(header, at, u16::from_le_bytes, u16::from_be_bytes))
+    }
+
+    /// Time, device and sequence of a whole header: what records are merged by.
+    #[inline]
+    pub(super) fn key(self, header: &[u8]) -> (u64, u32, u32) {
+        let device = if self.version == 8 { 40 } else { 36 };
+        let u32 = |at| self.number(header, at, u32::from_le_bytes, u32::from_be_bytes);
+        (self.number(header, 8, u64::from_le_bytes, u64::from_be_bytes), u32(device), u32(4))
+    }
+
+    /// The number at `at`, in the layout's byte order.
+    #[inline]
+    fn number<const N: usize, T>(self, bytes: &[u8], at: usize, le: fn([u8; N]) -> T, be: fn([u8; N]) -> T) -> T {
+        let bytes = bytes.get(at..at + N).and_then(|b| b.try_into().ok()).unwrap_or([0; N]);
+        if self.big_endian { be(bytes) } else { le(bytes) }
     }
 
     /// The record of a whole header.
@@ -86,6 +103,26 @@ pub(super) struct Record {
     pub(super) error: u16,
 }
 
+/// RWBS letters: six at most.
+pub(super) struct Rwbs {
+    letters: [u8; 6],
+    count: usize,
+}
+
+impl Rwbs {
+    #[inline]
+    fn push(&mut self, letter: u8) {
+        self.letters[self.count] = letter;
+        self.count += 1;
+    }
+
+    /// As text.
+    #[inline]
+    pub(super) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.letters[..self.count]).unwrap_or("")
+    }
+}
+
 /// Bits of the category half of an action.
 pub(super) mod category {
     pub(in crate::blktrace) const READ: u64 = 1 << 16;
@@ -116,6 +153,12 @@ impl Record {
         self.action & bit != 0
     }
 
+    /// The process is an action with its categories, and the action none: they have changed places.
+    pub(super) fn is_swapped(&self) -> bool {
+        let pid = u64::from(self.pid);
+        pid >> 16 != 0 && matches!(pid & 0xff, 1..=17)
+    }
+
     /// The letter that blkparse prints for the act code; `None` for codes without one.
     pub(super) fn letter(&self) -> Option<&'static str> {
         Some(match self.act() {
@@ -139,18 +182,24 @@ impl Record {
     }
 
     /// The RWBS letters, in blkparse's order.
-    pub(super) fn rwbs(&self, into: &mut String) {
-        into.clear();
+    #[inline]
+    pub(super) fn rwbs(&self) -> Rwbs {
+        let mut out = Rwbs { letters: [0; 6], count: 0 };
         if self.is(category::FLUSH) {
-            into.push('F');
+            out.push(b'F');
         }
-        into.push(match () {
-            () if self.is(category::DISCARD) => 'D',
-            () if self.is(category::WRITE) => 'W',
-            () if self.bytes > 0 || self.is(category::READ) && self.is(category::PC) => 'R',
-            () => 'N',
+        out.push(match () {
+            () if self.is(category::DISCARD) => b'D',
+            () if self.is(category::WRITE) => b'W',
+            () if self.bytes > 0 || self.is(category::READ) && self.is(category::PC) => b'R',
+            () => b'N',
         });
-        let rest = [(category::FUA, 'F'), (category::AHEAD, 'A'), (category::SYNC, 'S'), (category::META, 'M')];
-        into.extend(rest.into_iter().filter(|(bit, _)| self.is(*bit)).map(|(_, letter)| letter));
+        let rest = [(category::FUA, b'F'), (category::AHEAD, b'A'), (category::SYNC, b'S'), (category::META, b'M')];
+        for (bit, letter) in rest {
+            if self.is(bit) {
+                out.push(letter);
+            }
+        }
+        out
     }
 }

@@ -200,6 +200,17 @@ fn damage_is_rejected_and_reading_goes_on() {
 }
 
 #[test]
+fn versions_do_not_mix_and_swapped_fields_are_named() {
+    let mut bytes = queue(10, 1, 0).v7(false);
+    bytes.extend(queue(11, 2, 0).v8());
+    let (rows, diag) = parse(&bytes);
+    assert_eq!((rows.blocks.len(), rows.rejects[0].reason.as_str()), (1, "blktrace-mixed-versions"));
+    assert_eq!((rows.rejects[0].byte_offset, diag.options()["version"].as_str()), (48, "7"));
+    let swapped = Make { action: 4321, pid: (1 | READ) as u32, ..queue(10, 1, 0) };
+    assert_eq!(parse(&swapped.v7(false)).0.rejects[0].reason, "blktrace-swapped");
+}
+
+#[test]
 fn lost_events_are_counted() {
     let bytes: Vec<u8> = [1, 2, 5].into_iter().flat_map(|seq| queue(u64::from(seq), seq, 0).v7(false)).collect();
     let (_, diag) = parse(&bytes);

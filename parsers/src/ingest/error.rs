@@ -66,9 +66,46 @@ pub enum IngestError {
         /// The reject.
         reject: Box<RejectCount>,
     },
+    /// `--strict`, and an input ended early.
+    #[error("{} ends early, after {lines} lines: {cut}", path.display())]
+    Cut {
+        /// File.
+        path: PathBuf,
+        /// Lines (or records) that could be read.
+        lines: u64,
+        /// Why it ended.
+        cut: Box<kreplay_traces::error::Error>,
+    },
+    /// The inputs are logs by their form, but hold no event.
+    #[error("{}: no event in {}{}", path.display(), of(*.inputs), says(.said))]
+    NoEvents {
+        /// The first of them.
+        path: PathBuf,
+        /// How many inputs.
+        inputs: usize,
+        /// What it says instead.
+        said: Option<String>,
+    },
+    /// Standard input was named more than once.
+    #[error("standard input (-) can be read only once")]
+    StdinTwice,
+    /// A pattern that no file fits.
+    #[error("no file fits {pattern:?}")]
+    NoMatch {
+        /// The pattern.
+        pattern: String,
+    },
     /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,
+}
+
+fn of(inputs: usize) -> String {
+    if inputs == 1 { "this log".to_owned() } else { format!("any of the {inputs} logs") }
+}
+
+fn says(said: &Option<String>) -> String {
+    said.as_ref().map_or_else(String::new, |s| format!(" ({s})"))
 }
 
 fn column(reject: &RejectCount) -> String {
@@ -89,6 +126,13 @@ impl IngestError {
             }
             Self::Undetected { .. } | Self::UnknownFormat(_) => "`kreplay formats` lists what can be read".into(),
             Self::Strict { reject, .. } => reject.reason.hint.to_owned(),
+            Self::Cut { cut, .. } => cut.hint()?.to_owned(),
+            Self::NoEvents { .. } => {
+                "check that the whole log is there and its format is right (--format); --allow-empty takes it as it is"
+                    .into()
+            }
+            Self::StdinTwice => "give each stream a file of its own, or join them with cat".into(),
+            Self::NoMatch { .. } => "check the path".into(),
             Self::Interrupted => "run the same command again: finished sources are reused".into(),
             Self::Walk { .. } | Self::BadOption { .. } => return None,
         })

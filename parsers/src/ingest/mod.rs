@@ -16,6 +16,7 @@
 //! ```
 
 mod error;
+mod inspect;
 mod plan;
 mod reader;
 mod recording;
@@ -28,17 +29,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kreplay_traces::error::Error as TraceError;
 use kreplay_traces::event::EventSink;
 use kreplay_traces::input::{Input, InputFacts, InputLimits};
-use kreplay_traces::store::{ClockKind, SourceFacts, SourceKey, TraceWriter};
+use kreplay_traces::store::{ClockKind, SourceFacts, SourceInfo, SourceKey, TraceWriter};
 
 pub use error::IngestError;
-pub use plan::{Plan, Planned, plan};
+pub use inspect::{Inspected, inspect};
+pub use plan::{Plan, Planned, Several, plan, recordings_below};
 pub use reader::Reader;
 pub use recording::Recording;
 
 use crate::blktrace::merge::Merged;
 use crate::diag::Diagnostics;
 use crate::format::{Format, ParseOptions};
-use crate::order::Ordered;
+use crate::watched::{Findings, Watched};
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -50,8 +52,12 @@ pub struct Options {
     pub format: Option<String>,
     /// Options for the parsers.
     pub parse: ParseOptions,
-    /// Stop at the first reject.
+    /// Stop at the first reject, and where an input ends early.
     pub strict: bool,
+    /// A log without a single event is no error.
+    pub allow_empty: bool,
+    /// Of a binary trace's per-CPU files read only those that are named, not their siblings.
+    pub single: bool,
     /// Limits on compressed inputs.
     pub limits: InputLimits,
 }
@@ -129,6 +135,7 @@ pub fn ingest(
     watch: &mut Watch<'_>,
 ) -> Result<Report, IngestError> {
     let total_bytes = plan.bytes();
+    let paths: Vec<PathBuf> = plan.inputs.iter().map(|i| i.path.clone()).collect();
     let mut report = Report { inputs: Vec::new(), skipped: plan.skipped };
     if let Some(recording) = plan.recordings.first() {
         writer.set_machine(recording.machine.clone());
@@ -140,9 +147,11 @@ pub fn ingest(
             second.path.display()
         ));
     }
-    for warning in plan.recordings.iter().flat_map(|r| &r.warnings) {
+    for warning in plan.recordings.iter().flat_map(|r| &r.warnings).chain(&plan.warnings) {
         writer.warn(warning.clone());
     }
+    let zoned = plan.recordings.iter().any(|r| r.is_zoned());
+    let (mut block_rows, mut zone_rows) = (0, 0);
     let mut done_bytes = 0;
     for (index, planned) in plan.inputs.into_iter().enumerate() {
         let recording = planned.recording.map(|r| &plan.recordings[r]);
@@ -156,10 +165,70 @@ pub fn ingest(
         if result.is_err() {
             writer.abandon_source()?;
         }
-        report.inputs.push(result?);
+        let (ingested, found) = result?;
+        block_rows += found.block_rows;
+        zone_rows += found.zone_rows;
+        report.inputs.push(ingested);
         done_bytes += bytes;
     }
+    if zoned && block_rows > 0 && zone_rows == 0 {
+        writer.warn(
+            "the recorded device is zoned, but the block trace has no zone operation: tools that only know the first \
+             trace version drop them, they may be missing",
+        );
+    }
+    warn_of_unordered_threads(writer);
+    check_events(&paths, &report, writer, options)?;
     Ok(report)
+}
+
+/// Files of one thread each (`strace -ff`) can be laid together only by a clock that they share.
+fn warn_of_unordered_threads(writer: &mut TraceWriter) {
+    let without = writer
+        .sources()
+        .iter()
+        .filter(|s| s.format == "strace" && s.options.contains_key("tid") && s.clock == ClockKind::Relative)
+        .count();
+    if without > 1 {
+        writer.warn(format!(
+            "{without} logs of single threads have no absolute clock: the order of calls between threads is not known; \
+             record with -ttt"
+        ));
+    }
+}
+
+/// A trace without a single event is an error unless it is asked for; one empty input among others is a warning.
+fn check_events(
+    paths: &[PathBuf],
+    report: &Report,
+    writer: &mut TraceWriter,
+    options: &Options,
+) -> Result<(), IngestError> {
+    if options.allow_empty {
+        return Ok(());
+    }
+    // Tasks and rejects are no events of their own.
+    let is_empty = |s: &SourceInfo| s.events.keys().all(|table| matches!(table.as_str(), "process" | "reject"));
+    let empty: Vec<String> =
+        writer.sources().iter().filter(|s| is_empty(s)).map(|s| format!("{} ({})", s.path, s.format)).collect();
+    if empty.len() == paths.len() {
+        let path = paths.first().cloned().unwrap_or_default();
+        let said = report.inputs.iter().filter_map(|i| i.diagnostics.as_ref()).find_map(what_it_says);
+        return Err(IngestError::NoEvents { path, inputs: paths.len(), said });
+    }
+    for input in empty {
+        writer.warn(format!("{input} has no event"));
+    }
+    Ok(())
+}
+
+/// The first thing that a log without events says for itself: a message of its tool, or its first reject.
+fn what_it_says(diag: &Diagnostics) -> Option<String> {
+    if let Some(warning) = diag.warnings().first() {
+        return Some(note(warning.count, warning.first_line, &warning.text));
+    }
+    let reject = diag.rejects().first()?;
+    Some(format!("line {}: {}: expected {}", reject.first_line, reject.reason.code, reject.reason.expected))
 }
 
 /// Read one input into the writer.
@@ -169,7 +238,7 @@ fn one(
     writer: &mut TraceWriter,
     options: &Options,
     on_bytes: &mut dyn FnMut(u64) -> bool,
-) -> Result<Ingested, IngestError> {
+) -> Result<(Ingested, Findings), IngestError> {
     let Planned { path, format, parse, open, parts, .. } = planned;
     format.check(&parse).map_err(|why| IngestError::BadOption { path: path.clone(), why })?;
     let key = SourceKey {
@@ -178,30 +247,13 @@ fn one(
         options: option_names(&parse),
     };
     if open.is_none() && parts.is_empty() && writer.reuse_source(&key, &path)? {
-        return Ok(Ingested { path, format: format.id(), diagnostics: None, cut: None, changed: None });
+        let reused = Ingested { path, format: format.id(), diagnostics: None, cut: None, changed: None };
+        return Ok((reused, Findings::default()));
     }
-    let (head, input): (Vec<u8>, Reader) = match open {
-        Some((head, input)) => (head, input.into()),
-        None if parts.is_empty() => (Vec::new(), Input::open(&path, options.limits)?.into()),
-        None => {
-            let files = parts.iter().map(|p| Input::open(p, options.limits)).collect::<Result<Vec<_>, _>>()?;
-            (Vec::new(), Reader::Merged { name: path.clone(), files: Merged::new(files) })
-        }
-    };
+    let (head, input) = open_input(&path, open, &parts, options)?;
     writer.begin_source(key, ClockKind::Relative)?;
     let mut diag = if options.strict { Diagnostics::strict() } else { Diagnostics::new() };
-    let mut ordered = Ordered::new(writer);
-    let read = read(&head, input, format, &parse, &mut ordered, &mut diag, on_bytes)?;
-    let late = ordered.finish();
-    if late > 0 {
-        diag.warn("not-ordered", None, || {
-            format!("{late} rows ended so long after they began that they could not be put into their place in time")
-        });
-    }
-    if diag.stopped() {
-        let reject = Box::new(diag.rejects()[0].clone());
-        return Err(IngestError::Strict { path, reject });
-    }
+    let (read, found) = pump(&path, &head, input, format, &parse, options, writer, &mut diag, on_bytes)?;
     let clock = clock_kind(&diag, &parse, recording);
     writer.set_clock(clock);
     let mut notes: Vec<String> = diag.warnings().iter().map(|w| note(w.count, w.first_line, &w.text)).collect();
@@ -220,11 +272,66 @@ fn one(
         zero_ns: match clock {
             ClockKind::Realtime => recording.and_then(|r| r.start_realtime_ns),
             ClockKind::Monotonic => recording.and_then(|r| r.start_monotonic_ns),
-            ClockKind::Relative | ClockKind::Trace => None,
+            ClockKind::TimeOfDay | ClockKind::Relative | ClockKind::Trace => None,
         },
         notes,
     })?;
-    Ok(Ingested { path, format: format.id(), diagnostics: Some(diag), cut: read.cut, changed: read.facts.changed })
+    let changed = read.facts.changed;
+    Ok((Ingested { path, format: format.id(), diagnostics: Some(diag), cut: read.cut, changed }, found))
+}
+
+/// Open what a plan names: the bytes already taken from it, and the rest.
+fn open_input(
+    path: &std::path::Path,
+    open: Option<(Vec<u8>, Input)>,
+    parts: &[PathBuf],
+    options: &Options,
+) -> Result<(Vec<u8>, Reader), IngestError> {
+    Ok(match open {
+        Some((head, input)) => (head, input.into()),
+        None if parts.is_empty() => (Vec::new(), Input::open(path, options.limits)?.into()),
+        None => {
+            let files = parts.iter().map(|p| Input::open(p, options.limits)).collect::<Result<Vec<_>, _>>()?;
+            (Vec::new(), Reader::Merged { name: path.to_owned(), files: Merged::new(files) })
+        }
+    })
+}
+
+/// Read an input to its end into a sink; what is odd about its clock joins the diagnostics.
+#[allow(clippy::too_many_arguments, reason = "one input's parts, from two callers of this module")]
+fn pump(
+    path: &std::path::Path,
+    head: &[u8],
+    input: Reader,
+    format: &dyn Format,
+    parse: &ParseOptions,
+    options: &Options,
+    out: &mut dyn EventSink,
+    diag: &mut Diagnostics,
+    on_bytes: &mut dyn FnMut(u64) -> bool,
+) -> Result<(ReadFacts, Findings), IngestError> {
+    let mut watched = Watched::new(out);
+    let mut read = read(head, input, format, parse, &mut watched, diag, on_bytes)?;
+    let found = watched.finish();
+    if let Some((line, before, after)) = found.first_jump {
+        let days = after.abs_diff(before) / (86_400 * 1_000_000_000);
+        let way = if after < before { "back" } else { "forward" };
+        for _ in 0..found.jumps {
+            diag.warn("clock-jump", Some(line), || {
+                format!("the clock jumps {way} by {days} days between two events; the times are kept as they are")
+            });
+        }
+    }
+    if options.strict
+        && let Some(cut) = read.cut.take()
+    {
+        return Err(IngestError::Cut { path: path.to_owned(), lines: diag.lines(), cut: Box::new(cut) });
+    }
+    if diag.stopped() {
+        let reject = Box::new(diag.rejects()[0].clone());
+        return Err(IngestError::Strict { path: path.to_owned(), reject });
+    }
+    Ok((read, found))
 }
 
 /// What is known after an input was read to its end, or as far as it can be read.
@@ -278,6 +385,7 @@ fn clock_kind(diag: &Diagnostics, parse: &ParseOptions, recording: Option<&Recor
     match diag.options().get("clock").map(String::as_str) {
         Some("epoch") => ClockKind::Realtime,
         Some("time-of-day") if parse.midnight_ns.is_some() => ClockKind::Realtime,
+        Some("time-of-day") => ClockKind::TimeOfDay,
         Some("samples") if parse.start_ns.is_some() => ClockKind::Realtime,
         // blkparse counts from the trace's start; our recordings keep the monotonic clock.
         Some("trace") if recording.is_some_and(|r| r.start_monotonic_ns.is_some()) => ClockKind::Monotonic,

@@ -12,7 +12,7 @@ use super::error::IngestError;
 use super::recording::Recording;
 use super::{Options, Skipped};
 use crate::format::{Format, HEAD_BYTES, Head, ParseOptions};
-use crate::registry::{by_id, detect};
+use crate::registry::{DetectError, by_id, detect_with};
 
 /// Largest `run.json` that is looked at, bytes.
 const RUN_JSON_BYTES: u64 = 1 << 20;
@@ -31,7 +31,7 @@ pub struct Planned {
     pub recording: Option<usize>,
     /// The files of a set that is read as one (the per-CPU files of a binary trace); empty for a single file.
     pub parts: Vec<PathBuf>,
-    /// Standard input, already open because its head was looked at.
+    /// A stream, already open because its head was looked at.
     pub(super) open: Option<(Vec<u8>, Input)>,
 }
 
@@ -44,6 +44,8 @@ pub struct Plan {
     pub skipped: Vec<Skipped>,
     /// Descriptions that recordings have of themselves.
     pub recordings: Vec<Recording>,
+    /// What a reader of the trace should know about the choice of files.
+    pub warnings: Vec<String>,
 }
 
 impl Plan {
@@ -63,12 +65,15 @@ pub fn plan(paths: &[PathBuf], options: &Options) -> Result<Plan, IngestError> {
         Some(id) => Some(by_id(id).ok_or_else(|| IngestError::UnknownFormat(id.clone()))?),
         None => None,
     };
+    if paths.iter().filter(|p| is_stdin(p)).count() > 1 {
+        return Err(IngestError::StdinTwice);
+    }
     let mut plan = Plan::default();
-    for path in paths {
-        if path.as_os_str() != "-" && fs::metadata(path).is_ok_and(|m| m.is_dir()) {
+    for path in &matched(paths)? {
+        if !is_stdin(path) && fs::metadata(path).is_ok_and(|m| m.is_dir()) {
             directory(path, forced, options, &mut plan)?;
         } else {
-            let mut set = siblings(path);
+            let mut set = if options.single { Vec::new() } else { siblings(path) };
             if set.is_empty() {
                 plan.inputs.push(named(path, forced, options)?);
                 continue;
@@ -78,7 +83,87 @@ pub fn plan(paths: &[PathBuf], options: &Options) -> Result<Plan, IngestError> {
             plan.inputs.extend(merge_sets(inputs));
         }
     }
+    drop_repeated(&mut plan);
     Ok(plan)
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The paths, with patterns that the shell did not expand (`'name.blktrace.*'`) replaced by the files that fit.
+fn matched(paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
+    let mut out = Vec::new();
+    for path in paths {
+        let text = path.to_string_lossy();
+        if !text.contains(['*', '?', '[']) || path.exists() {
+            out.push(path.clone());
+            continue;
+        }
+        let no_match = || IngestError::NoMatch { pattern: text.clone().into_owned() };
+        let name = path.file_name().ok_or_else(no_match)?.to_string_lossy().into_owned();
+        let glob = globset::Glob::new(&name).map_err(|_| no_match())?.compile_matcher();
+        let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let entries = fs::read_dir(dir).map_err(|_| no_match())?;
+        let mut found: Vec<PathBuf> = entries
+            .flatten()
+            .filter(|e| glob.is_match(e.file_name()))
+            .map(|e| path.with_file_name(e.file_name()))
+            .collect();
+        if found.is_empty() {
+            return Err(no_match());
+        }
+        found.sort();
+        out.extend(found);
+    }
+    Ok(out)
+}
+
+/// A file that is named twice, by whatever path, counts once.
+fn drop_repeated(plan: &mut Plan) {
+    let mut seen = BTreeMap::new();
+    let mut kept = Vec::new();
+    for input in std::mem::take(&mut plan.inputs) {
+        let files = if input.parts.is_empty() { std::slice::from_ref(&input.path) } else { &input.parts[..] };
+        let same = files.iter().filter(|f| !is_stdin(f)).filter_map(|f| fs::canonicalize(f).ok()).collect::<Vec<_>>();
+        if let Some(first) = seen.get(&same) {
+            let why = format!("the same file as {first}, which is read once");
+            plan.warnings.push(format!("{} is {why}", input.path.display()));
+            plan.skipped.push(Skipped { path: input.path, why });
+            continue;
+        }
+        if !same.is_empty() {
+            seen.insert(same, input.path.display().to_string());
+        }
+        kept.push(input);
+    }
+    plan.inputs = kept;
+}
+
+/// A folder of several recordings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Several {
+    /// Each directory that has a description of its own (`run.json`), sorted.
+    pub recordings: Vec<PathBuf>,
+    /// Files that lie in none of them.
+    pub others: Vec<PathBuf>,
+}
+
+/// The recordings below a directory, where it is a folder of several; `None` where it is one recording, or just a folder
+/// of logs. Times of different recordings have nothing in common, so each is a trace of its own.
+pub fn recordings_below(dir: &Path) -> Option<Several> {
+    if !dir.is_dir() || dir.join("run.json").is_file() {
+        return None;
+    }
+    let (files, _) = walk(dir).ok()?;
+    let described: Vec<PathBuf> = files
+        .iter()
+        .filter(|p| p.file_name().is_some_and(|n| n == "run.json") && matches!(recording(p), Ok(Some(_))))
+        .filter_map(|p| p.parent().map(Path::to_path_buf))
+        .collect();
+    let inside = |file: &&PathBuf| described.iter().any(|d| file.starts_with(d));
+    let others = files.iter().filter(|f| !inside(f)).cloned().collect();
+    (described.len() > 1).then_some(Several { recordings: described, others })
 }
 
 /// A file that the user named.
@@ -86,12 +171,10 @@ fn named(path: &Path, forced: Option<&'static dyn Format>, options: &Options) ->
     let mut input = Input::open(path, options.limits)?;
     let bytes = input.bytes_expected();
     let head = read_head(&mut input)?;
-    let format = match forced {
-        Some(format) => format,
-        None => detect(Head { bytes: &head, complete: head.len() < HEAD_BYTES })
-            .map_err(|why| IngestError::Undetected { path: path.to_path_buf(), why })?,
-    };
-    let open = (path.as_os_str() == "-").then_some((head, input));
+    let format = chosen(&head, forced, &options.parse)
+        .map_err(|why| IngestError::Undetected { path: path.to_path_buf(), why })?;
+    // A pipe gives its bytes once: what was looked at must be parsed too.
+    let open = bytes.is_none().then_some((head, input));
     Ok(Planned {
         path: path.to_path_buf(),
         format,
@@ -103,6 +186,22 @@ fn named(path: &Path, forced: Option<&'static dyn Format>, options: &Options) ->
     })
 }
 
+/// The format asked for, or the one that fits the head. Nothing at all is no log of any format.
+fn chosen(
+    head: &[u8],
+    forced: Option<&'static dyn Format>,
+    parse: &ParseOptions,
+) -> Result<&'static dyn Format, DetectError> {
+    if head.is_empty() {
+        return Err(DetectError::Empty);
+    }
+    let complete = head.len() < HEAD_BYTES;
+    match forced {
+        Some(format) => Ok(format),
+        None => detect_with(Head { bytes: head, complete }, parse),
+    }
+}
+
 fn directory(
     dir: &Path,
     forced: Option<&'static dyn Format>,
@@ -111,6 +210,7 @@ fn directory(
 ) -> Result<(), IngestError> {
     let (files_before, skipped_before) = (plan.inputs.len(), plan.skipped.len());
     let (files, links) = walk(dir)?;
+    let found_files = files.len() + links.len();
     for path in links {
         plan.skipped.push(Skipped { path, why: "a symbolic link or special file".into() });
     }
@@ -145,12 +245,13 @@ fn directory(
     plan.inputs.extend(found);
     exclude_known_files(&mut plan.inputs[files_before..]);
     let is_log = |i: &Planned| i.format.id() != crate::layout::Layout.id();
-    if files.is_empty() {
+    if files.is_empty() && plan.skipped.len() == skipped_before {
         return Err(IngestError::EmptyDirectory { path: dir.to_path_buf() });
     }
     if !plan.inputs[files_before..].iter().any(is_log) {
-        let reasons = plan.skipped[skipped_before..].iter().map(|s| format!("{}: {}", name(&s.path), s.why)).collect();
-        return Err(IngestError::NoLogs { path: dir.to_path_buf(), files: files.len(), reasons });
+        let reasons: Vec<String> =
+            plan.skipped[skipped_before..].iter().map(|s| format!("{}: {}", name(&s.path), s.why)).collect();
+        return Err(IngestError::NoLogs { path: dir.to_path_buf(), files: found_files, reasons });
     }
     Ok(())
 }
@@ -295,11 +396,8 @@ fn found(
 ) -> Result<(&'static dyn Format, Option<u64>), String> {
     let mut input = Input::open(path, options.limits).map_err(|e| e.to_string())?;
     let bytes = input.bytes_expected();
-    if let Some(format) = forced {
-        return Ok((format, bytes));
-    }
     let head = read_head(&mut input).map_err(|e| e.to_string())?;
-    let format = detect(Head { bytes: &head, complete: head.len() < HEAD_BYTES }).map_err(|e| e.to_string())?;
+    let format = chosen(&head, forced, &options.parse).map_err(|e| e.to_string())?;
     Ok((format, bytes))
 }
 

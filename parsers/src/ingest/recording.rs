@@ -28,6 +28,12 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// The recorded device has zones that must be written in order, as far as the facts say.
+    pub fn is_zoned(&self) -> bool {
+        let zoned = |name: &str| name == "zoned" || name.ends_with(".zoned");
+        self.machine.facts.iter().any(|(name, value)| zoned(name) && !matches!(value.as_str(), "none" | "false" | "0"))
+    }
+
     /// Read a `run.json`; `Ok(None)` where it is JSON of another kind.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::num::{Fields, signed, unquote};
 use crate::rows::Discard;
 use columns::{Header, HeaderLine, header, is_zone};
 use command::{Command, command};
-use time::{civil_ns, zone_offset_s};
+pub(crate) use time::{civil_ns, zone_offset_s};
 
 /// The format.
 pub struct Vmstat;

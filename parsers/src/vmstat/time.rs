@@ -3,7 +3,7 @@
 use crate::num::dec_i64;
 
 /// Nanoseconds since 1970 of `YYYY-MM-DD` and `HH:MM:SS`, read as UTC.
-pub(super) fn civil_ns(date: &[u8], time: &[u8]) -> Option<i64> {
+pub(crate) fn civil_ns(date: &[u8], time: &[u8]) -> Option<i64> {
     let date = jiff::civil::Date::new(
         dec_i64(date.get(..4)?)?.try_into().ok()?,
         (date.get(4) == Some(&b'-')).then(|| dec_i64(&date[5..7.min(date.len())]))??.try_into().ok()?,
@@ -22,7 +22,7 @@ pub(super) fn civil_ns(date: &[u8], time: &[u8]) -> Option<i64> {
 }
 
 /// Seconds east of Greenwich of a zone word; `None` for names that mean several zones (IST, CST, BST) or none.
-pub(super) fn zone_offset_s(zone: &str) -> Option<i64> {
+pub(crate) fn zone_offset_s(zone: &str) -> Option<i64> {
     const HOUR: i64 = 3600;
     Some(match zone {
         "UTC" | "GMT" | "WET" => 0,

@@ -134,6 +134,8 @@ fn device(device: &DeviceConfig) -> Result<(), Wrong> {
             link_bytes_s,
             buffer_bytes,
             write_amplification_pct,
+            erase_pages,
+            erase_ns,
         } => {
             depth(*queue_depth)?;
             within("device.units", *units, 1, 65_536)?;
@@ -143,9 +145,11 @@ fn device(device: &DeviceConfig) -> Result<(), Wrong> {
                 ("device.program-ns", program_ns),
                 ("device.ack-ns", ack_ns),
                 ("device.overhead-ns", overhead_ns),
+                ("device.erase-ns", erase_ns),
             ] {
                 within(key, *ns, 0, MOST_NS)?;
             }
+            within("device.erase-pages", *erase_pages, 0, 1 << 30)?;
             within("device.link-bytes-s", *link_bytes_s, 1, MOST_BYTES)?;
             within("device.buffer-bytes", *buffer_bytes, 1, MOST_BYTES)?;
             within("device.write-amplification-pct", *write_amplification_pct, 0, 100_000)

@@ -2,33 +2,95 @@
 
 mod btt;
 
+use super::inspect_logs;
 use crate::args::{Cli, InspectArgs};
 use crate::error::Result;
 use crate::exit::Exit;
-use crate::stdout;
+use crate::{stderr, stdout};
+use kreplay_parsers::survey::{Survey, device_name};
 use kreplay_reports::escape;
-use kreplay_traces::store::TraceDir;
+use kreplay_traces::event::EventSink as _;
+use kreplay_traces::store::{MANIFEST_FILE, TraceDir};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 pub(crate) fn run(cli: &Cli, args: &InspectArgs) -> Result<Exit> {
     let mut documents = Vec::new();
-    for path in &args.traces {
-        let trace = TraceDir::open(path)?;
-        if args.btt && cli.json {
-            documents.push(btt::json(&trace)?);
-        } else if args.btt {
-            stdout::print(&btt::page(&trace)?)?;
-        } else if cli.json {
-            documents.push(json(&trace)?);
-        } else {
-            stdout::print(&text(&trace)?)?;
+    let mut exit = Exit::Ok;
+    let mut seen = Vec::new();
+    for path in &args.inputs {
+        let is_directory = path.as_os_str() != "-" && path.is_dir();
+        if is_directory && path.join(MANIFEST_FILE).exists() {
+            let trace = TraceDir::open(path)?;
+            if args.btt && cli.json {
+                documents.push(btt::json(&trace)?);
+            } else if args.btt {
+                stdout::print(&btt::page(&trace)?)?;
+            } else if cli.json {
+                documents.push(json(&trace)?);
+            } else {
+                stdout::print(&text(&trace)?)?;
+            }
+            continue;
+        }
+        // One log that cannot be read must not hide what the others hold.
+        match inspect_logs::look(path, &args.read, &mut seen) {
+            Ok(logs) => {
+                exit = worse(exit, logs.exit(&args.read));
+                if cli.json {
+                    documents.extend(logs.found.iter().map(kreplay_parsers::ingest::Inspected::to_json));
+                    documents.extend(logs.skipped.iter().map(
+                        |s| serde_json::json!({"path": s.path.to_string_lossy(), "format": null, "skipped": s.why}),
+                    ));
+                } else {
+                    for log in &logs.found {
+                        stdout::print(&inspect_logs::text(log))?;
+                    }
+                    for skipped in &logs.skipped {
+                        stdout::print(&format!("{}\n  not read: {}\n", skipped.path.display(), skipped.why))?;
+                    }
+                    for warning in &logs.warnings {
+                        stdout::print(&format!("warning: {warning}\n"))?;
+                    }
+                }
+            }
+            Err(error) if args.inputs.len() == 1 => return Err(error),
+            Err(error) if error.exit == Exit::Interrupted || error.exit == Exit::Usage => return Err(error),
+            Err(error) => {
+                exit = worse(exit, error.exit);
+                if cli.json {
+                    documents.push(serde_json::json!({
+                        "path": path.to_string_lossy(), "format": null, "error": error.what, "help": error.help,
+                    }));
+                } else {
+                    stderr::say(&error.render());
+                }
+            }
         }
     }
     if cli.json {
         stdout::print_json(&serde_json::json!(documents))?;
     }
-    Ok(Exit::Ok)
+    Ok(exit)
+}
+
+/// What could not be read at all weighs more than what was skipped.
+fn worse(a: Exit, b: Exit) -> Exit {
+    match (a, b) {
+        (Exit::Input, _) | (_, Exit::Input) => Exit::Input,
+        (a, b) => a.max(b),
+    }
+}
+
+/// Everything in the tables, counted.
+fn survey(trace: &TraceDir) -> Result<Survey> {
+    let mut survey = Survey::default();
+    trace.syscalls()?.for_each(|row| survey.syscall(&row))?;
+    trace.blocks()?.for_each(|row| survey.block(&row))?;
+    trace.vmstats()?.for_each(|row| survey.vmstat(&row))?;
+    trace.counters()?.for_each(|row| survey.counter(&row))?;
+    trace.processes()?.for_each(|row| survey.process(&row))?;
+    Ok(survey)
 }
 
 /// Calls by name and by thread.
@@ -56,6 +118,7 @@ fn count(trace: &TraceDir) -> Result<Counts> {
 fn json(trace: &TraceDir) -> Result<serde_json::Value> {
     let counts = count(trace)?;
     let m = trace.manifest();
+    let survey = survey(trace)?.to_json();
     Ok(serde_json::json!({
         "path": trace.path(),
         "trace_id": m.trace_id,
@@ -68,6 +131,10 @@ fn json(trace: &TraceDir) -> Result<serde_json::Value> {
         "syscalls": counts.calls,
         "threads": counts.threads,
         "failed_calls": counts.failed,
+        "actions": survey["actions"],
+        "devices": survey["devices"],
+        "processes": survey["processes"],
+        "process_count": survey["process_count"],
     }))
 }
 
@@ -106,6 +173,14 @@ fn text(trace: &TraceDir) -> Result<String> {
         for (name, n) in calls.into_iter().take(12) {
             let _ = writeln!(t, "    {n:>9} {}", escape::visible(name));
         }
+    }
+    if m.count("block") > 0 {
+        let survey = survey(trace)?;
+        let actions: Vec<String> = survey.actions().iter().map(|(letter, n)| format!("{letter} {n}")).collect();
+        let devices: Vec<String> =
+            survey.devices().iter().map(|(dev, n)| format!("{} ({n})", device_name(*dev))).collect();
+        let _ = writeln!(t, "  block events: {}", actions.join(", "));
+        let _ = writeln!(t, "  devices: {}", devices.join(", "));
     }
     for warning in &m.warnings {
         let _ = writeln!(t, "  warning: {warning}");

@@ -12,6 +12,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+mod corpus;
+
 /// A kind of proof.
 struct Kind {
     name: &'static str,
@@ -36,6 +38,11 @@ static KINDS: &[Kind] = &[
         name: "elevator",
         about: "every decision of real elevators on random streams",
         run: |dir, _| elevator::run(dir).map(Report::Exact).map_err(|e| e.to_string()),
+    },
+    Kind {
+        name: "corpus",
+        about: "every log of a corpus against the counts of its MANIFEST.tsv",
+        run: |dir, _| corpus::run(dir).map(Report::Exact),
     },
     Kind {
         name: "schedulers",

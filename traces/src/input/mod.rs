@@ -9,7 +9,7 @@ mod raw;
 
 use std::fs;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use compression::Compression;
 
@@ -78,7 +78,8 @@ pub struct Input {
     head_taken: usize,
     text_bytes: u64,
     limit_hit: Option<String>,
-    before: Option<FileState>,
+    /// The file and its state when it was opened; `None` for a stream.
+    before: Option<(PathBuf, FileState)>,
 }
 
 impl Input {
@@ -98,7 +99,7 @@ impl Input {
         let file = fs::File::open(path).map_err(|e| Error::io(path, Doing::Reading, e))?;
         let before = FileState::of(&file).filter(|_| meta.is_file());
         let mut input = Self::from_reader(&path.to_string_lossy(), Box::new(file), limits)?;
-        input.before = before;
+        input.before = before.map(|state| (path.to_owned(), state));
         Ok(input)
     }
 
@@ -151,7 +152,7 @@ impl Input {
 
     /// Length as stored, if it is an ordinary file.
     pub fn bytes_expected(&self) -> Option<u64> {
-        self.before.map(|b| b.len)
+        self.before.as_ref().map(|(_, state)| state.len)
     }
 
     /// Turn an error that a read gave into one that names the input and the cause.
@@ -176,9 +177,9 @@ impl Input {
         if self.limit_hit.is_none() {
             io::copy(&mut self.raw.clone(), &mut io::sink()).map_err(fail)?;
         }
-        let changed = match self.before {
-            Some(before) => {
-                let after = fs::File::open(&self.name).ok().and_then(|f| FileState::of(&f));
+        let changed = match &self.before {
+            Some((path, before)) => {
+                let after = fs::File::open(path).ok().and_then(|f| FileState::of(&f));
                 before.difference(after, self.limit_hit.is_none().then(|| self.raw.bytes_taken()))
             }
             None => None,

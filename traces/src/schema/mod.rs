@@ -16,15 +16,23 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
-pub use tables::{Blocks, Faults, Files, Processes, Rejects, Syscalls, Vmstats};
+pub use tables::{Blocks, Counters, Faults, Files, Processes, Rejects, Syscalls, Vmstats};
 
 /// Version of the tables and of the manifest. Readers refuse a higher one.
 pub const SCHEMA_VERSION: u32 = 1;
 /// Rows in a row group.
 pub const ROW_GROUP_ROWS: usize = 256 * 1024;
 /// Names of all tables, in the order in which they are listed everywhere.
-pub const TABLES: [&str; 7] =
-    [Syscalls::NAME, Blocks::NAME, Vmstats::NAME, Faults::NAME, Processes::NAME, Files::NAME, Rejects::NAME];
+pub const TABLES: [&str; 8] = [
+    Syscalls::NAME,
+    Blocks::NAME,
+    Vmstats::NAME,
+    Faults::NAME,
+    Processes::NAME,
+    Files::NAME,
+    Counters::NAME,
+    Rejects::NAME,
+];
 /// Metadata key that holds [`SCHEMA_VERSION`].
 pub const SCHEMA_KEY: &str = "kreplay.schema";
 /// Metadata key that holds the table's name.

@@ -1,4 +1,4 @@
-//! The seven tables.
+//! The tables.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow::error::ArrowError;
 
 use super::column::{Flag, Int, Kind, OptInt, OptText, OptWord, Text, Word};
 use super::{Column, RowBuilder, RowView, Table};
-use crate::event::{BlockRow, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
+use crate::event::{BlockRow, CounterRow, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
 
 /// Declares a table: its columns in the order of the row's fields, each with its kind; `~` marks delta encoding.
 macro_rules! table {
@@ -218,6 +218,20 @@ table! {
         extent_sector_512: OptInt ~ delta,
         extent_len_bytes: OptInt,
         directory: Flag,
+    }
+}
+
+table! {
+    /// Totals and averages of summaries.
+    Counters = CounterRow<'a>, "counter", sorted false,
+    time |r| r.time_ns, line |r| r.line, shift |r, zero| { r.time_ns = r.time_ns.map(|t| t.wrapping_sub(zero)); },
+    builder CounterBuilder, view CounterView,
+    {
+        time_ns: OptInt ~ delta,
+        subject: Word,
+        name: Word,
+        value: Int,
+        line: Int ~ delta,
     }
 }
 

@@ -49,7 +49,7 @@ fn spread_known_zeros(sources: &mut [SourceInfo]) {
 }
 
 fn assume_the_rest(sources: &mut [SourceInfo]) {
-    for kind in [ClockKind::Realtime, ClockKind::Monotonic] {
+    for kind in [ClockKind::Realtime, ClockKind::Monotonic, ClockKind::TimeOfDay] {
         let of_kind = |s: &&mut SourceInfo| s.clock == kind && s.zero_assumed;
         let first = sources.iter().filter(|s| s.clock == kind && s.zero_assumed).filter_map(|s| s.span_ns).map(|s| s.0);
         if let Some(first) = first.min() {
@@ -116,6 +116,16 @@ mod tests {
         assert_eq!((s[0].zero_ns, s[1].zero_ns, s[2].zero_ns), (1000, 7, 3));
         assert!(clock.assumed);
         assert!(warnings[0].contains("a (Realtime clock), b (Monotonic clock)"), "{warnings:?}");
+    }
+
+    #[test]
+    fn clocks_that_show_the_time_of_day_are_one_clock() {
+        let mut s = [
+            source("log.7", ClockKind::TimeOfDay, (1000, 2000), None),
+            source("log.8", ClockKind::TimeOfDay, (1500, 1600), None),
+        ];
+        let clock = align(&mut s, &mut Vec::new());
+        assert_eq!((s[0].zero_ns, s[1].zero_ns, clock.assumed), (1000, 1000, false));
     }
 
     #[test]

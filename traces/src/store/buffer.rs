@@ -4,7 +4,10 @@
 //! little late. Each full batch is sorted; what is not earlier than everything written before goes on in the current
 //! part, the rest is set aside, and when enough is set aside it becomes a part of its own. Readers merge the parts.
 
-use std::path::Path;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take};
@@ -13,15 +16,24 @@ use arrow::error::ArrowError;
 
 use super::manifest::PartInfo;
 use super::part::{PartWriter, join};
-use crate::error::{Error, Result};
+use crate::error::{Doing, Error, Result};
 use crate::schema::{RowBuilder, Table};
 
 /// Rows in a batch: what is buffered before sorting.
-const BATCH_ROWS: usize = 64 * 1024;
+const BATCH_ROWS: usize = 16 * 1024;
+/// Late rows that are set aside before they become a part of their own.
+const LATE_ROWS: usize = 64 * 1024;
 /// Rows after which a part is closed and a new one begun.
 const PART_ROWS: u64 = 4 * 1024 * 1024;
 
+/// Batches that wait for the encoder at most: enough that parsing and encoding do not wait for each other, few enough
+/// that memory stays small.
+const QUEUE_BATCHES: usize = 2;
+
 /// Rows of one table and one source on their way to disk.
+///
+/// Sorting, encoding and compressing take as long as parsing: from the second batch on they run in a thread of their
+/// own, batch by batch in the order of writing, so that the files do not depend on it.
 pub(super) struct TableBuffer<T: Table> {
     builder: T::Builder,
     rows: usize,
@@ -32,27 +44,36 @@ pub(super) struct TableBuffer<T: Table> {
     last: (i64, i64),
     /// First and last time of the batch.
     span_ns: Option<(i64, i64)>,
-    /// Greatest key written to the current part.
-    written: Option<(i64, i64)>,
-    part: Option<PartWriter>,
-    late: Vec<RecordBatch>,
-    late_rows: usize,
+    stage: Option<Stage<T>>,
 }
 
-/// Where parts go: directory, their numbers, and the list of finished ones.
-pub(super) struct PartSink<'a> {
+/// Where parts go: directory, source, and number of the next part.
+#[derive(Clone, Copy)]
+pub(super) struct PartPlace<'a> {
     pub(super) dir: &'a Path,
     pub(super) source: usize,
-    pub(super) next_number: &'a mut usize,
-    pub(super) finished: &'a mut Vec<PartInfo>,
+    pub(super) next_number: usize,
 }
 
-impl PartSink<'_> {
-    fn begin<T: Table>(&mut self) -> Result<PartWriter> {
-        let part = PartWriter::create::<T>(self.dir, *self.next_number, self.source)?;
-        *self.next_number += 1;
-        Ok(part)
-    }
+/// A full batch.
+struct Batch {
+    rows: RecordBatch,
+    ordered: bool,
+    span_ns: Option<(i64, i64)>,
+}
+
+/// Who makes the parts.
+enum Stage<T: Table> {
+    /// The caller's thread: it has seen one batch at most.
+    Here(Box<Parts<T>>),
+    /// A thread of its own.
+    There { queue: SyncSender<Batch>, thread: JoinHandle<Result<Finished>> },
+}
+
+/// The finished parts of a table, and the number after the last.
+pub(super) struct Finished {
+    pub(super) parts: Vec<PartInfo>,
+    pub(super) next_number: usize,
 }
 
 impl<T: Table> TableBuffer<T> {
@@ -64,10 +85,7 @@ impl<T: Table> TableBuffer<T> {
             ordered: true,
             last: (i64::MIN, i64::MIN),
             span_ns: None,
-            written: None,
-            part: None,
-            late: Vec::new(),
-            late_rows: 0,
+            stage: None,
         }
     }
 
@@ -94,54 +112,164 @@ impl<T: Table> TableBuffer<T> {
         self.rows >= BATCH_ROWS
     }
 
-    /// Write the batch.
-    pub(super) fn flush(&mut self, sink: &mut PartSink<'_>) -> Result<()> {
+    /// Hand the batch over.
+    pub(super) fn flush(&mut self, place: PartPlace<'_>) -> Result<()> {
         if self.rows == 0 {
             return Ok(());
         }
-        let batch = self.builder.finish().map_err(arrow_error::<T>)?;
-        let span = self.span_ns.take();
-        let ordered = std::mem::replace(&mut self.ordered, true);
+        let rows = self.builder.finish().map_err(arrow_error::<T>)?;
+        let batch = Batch { rows, ordered: std::mem::replace(&mut self.ordered, true), span_ns: self.span_ns.take() };
         self.rows = 0;
         self.last = (i64::MIN, i64::MIN);
-        if !T::SORTED {
-            return self.write(&batch, span, sink);
+        let stage = match self.stage.take() {
+            None => {
+                let mut parts = Box::new(Parts::<T>::new(place));
+                parts.take(batch)?;
+                Stage::Here(parts)
+            }
+            Some(Stage::Here(parts)) => parts.in_a_thread(batch)?,
+            Some(Stage::There { queue, thread }) => match queue.send(batch) {
+                Ok(()) => Stage::There { queue, thread },
+                // It takes no more because it has failed: its end tells why.
+                Err(_) => return join_thread::<T>(thread).map(|_| ()),
+            },
+        };
+        self.stage = Some(stage);
+        Ok(())
+    }
+
+    /// Write what is left and close the parts.
+    pub(super) fn finish(mut self, place: PartPlace<'_>) -> Result<Finished> {
+        self.flush(place)?;
+        match self.stage.take() {
+            None => Ok(Finished { parts: Vec::new(), next_number: place.next_number }),
+            Some(Stage::Here(parts)) => parts.finish(),
+            Some(Stage::There { queue, thread }) => {
+                drop(queue);
+                join_thread::<T>(thread)
+            }
         }
-        let batch = if ordered { batch } else { sorted::<T>(&batch)? };
+    }
+
+    /// Give up: what was finished of it is told, to be removed.
+    pub(super) fn abandon(mut self) -> Vec<PartInfo> {
+        match self.stage.take() {
+            None => Vec::new(),
+            Some(Stage::Here(parts)) => parts.finished,
+            Some(Stage::There { queue, thread }) => {
+                drop(queue);
+                join_thread::<T>(thread).map_or_else(|_| Vec::new(), |finished| finished.parts)
+            }
+        }
+    }
+}
+
+impl<T: Table> Drop for TableBuffer<T> {
+    /// No thread outlives the buffer: it would write into a directory that may be gone.
+    fn drop(&mut self) {
+        if let Some(Stage::There { queue, thread }) = self.stage.take() {
+            drop(queue);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn join_thread<T: Table>(thread: JoinHandle<Result<Finished>>) -> Result<Finished> {
+    let died = || Err(Error::Encode { table: T::NAME, why: "the encoder panicked".to_owned() });
+    thread.join().unwrap_or_else(|_| died())
+}
+
+/// The parts of a table and source: rows in order go on in the current one, late rows are set aside for one of their own.
+struct Parts<T: Table> {
+    dir: PathBuf,
+    source: usize,
+    next_number: usize,
+    finished: Vec<PartInfo>,
+    /// Greatest key written to the current part.
+    written: Option<(i64, i64)>,
+    part: Option<PartWriter>,
+    late: Vec<RecordBatch>,
+    late_rows: usize,
+    table: PhantomData<fn() -> T>,
+}
+
+impl<T: Table> Parts<T> {
+    fn new(place: PartPlace<'_>) -> Self {
+        Self {
+            dir: place.dir.to_path_buf(),
+            source: place.source,
+            next_number: place.next_number,
+            finished: Vec::new(),
+            written: None,
+            part: None,
+            late: Vec::new(),
+            late_rows: 0,
+            table: PhantomData,
+        }
+    }
+
+    /// Go on in a thread, with this batch first.
+    fn in_a_thread(mut self: Box<Self>, batch: Batch) -> Result<Stage<T>> {
+        let (queue, batches) = sync_channel::<Batch>(QUEUE_BATCHES);
+        let dir = self.dir.clone();
+        let thread = std::thread::Builder::new()
+            .name(format!("encode {}", T::NAME))
+            .spawn(move || {
+                self.take(batch)?;
+                for batch in batches {
+                    self.take(batch)?;
+                }
+                self.finish()
+            })
+            .map_err(|e| Error::io(dir, Doing::Writing, e))?;
+        Ok(Stage::There { queue, thread })
+    }
+
+    fn take(&mut self, batch: Batch) -> Result<()> {
+        if !T::SORTED {
+            return self.write(&batch.rows, batch.span_ns);
+        }
+        let rows = if batch.ordered { batch.rows } else { sorted::<T>(&batch.rows)? };
         let late = match self.written {
-            Some(written) => rows_before(&batch, written),
+            Some(written) => rows_before(&rows, written),
             None => 0,
         };
         if late > 0 {
-            self.late.push(batch.slice(0, late));
+            self.late.push(rows.slice(0, late));
             self.late_rows += late;
         }
-        if late < batch.num_rows() {
-            let rest = batch.slice(late, batch.num_rows() - late);
+        if late < rows.num_rows() {
+            let rest = rows.slice(late, rows.num_rows() - late);
             self.written = Some(key_at(&rest, rest.num_rows() - 1));
-            self.write(&rest, span_of(&rest), sink)?;
+            self.write(&rest, span_of(&rest))?;
         }
-        if self.late_rows >= BATCH_ROWS {
-            self.write_late(sink)?;
+        if self.late_rows >= LATE_ROWS {
+            self.write_late()?;
         }
         Ok(())
     }
 
-    fn write(&mut self, batch: &RecordBatch, span: Option<(i64, i64)>, sink: &mut PartSink<'_>) -> Result<()> {
-        let part = match &mut self.part {
+    fn begin(&mut self) -> Result<PartWriter> {
+        let part = PartWriter::create::<T>(&self.dir, self.next_number, self.source)?;
+        self.next_number += 1;
+        Ok(part)
+    }
+
+    fn write(&mut self, batch: &RecordBatch, span: Option<(i64, i64)>) -> Result<()> {
+        let mut part = match self.part.take() {
             Some(part) => part,
-            none => none.insert(sink.begin::<T>()?),
+            None => self.begin()?,
         };
         part.write(batch, span)?;
-        if part.rows() >= PART_ROWS
-            && let Some(part) = self.part.take()
-        {
-            sink.finished.push(part.finish()?);
+        if part.rows() >= PART_ROWS {
+            self.finished.push(part.finish()?);
+        } else {
+            self.part = Some(part);
         }
         Ok(())
     }
 
-    fn write_late(&mut self, sink: &mut PartSink<'_>) -> Result<()> {
+    fn write_late(&mut self) -> Result<()> {
         if self.late.is_empty() {
             return Ok(());
         }
@@ -149,20 +277,18 @@ impl<T: Table> TableBuffer<T> {
         self.late.clear();
         self.late_rows = 0;
         let all = sorted::<T>(&all)?;
-        let mut part = sink.begin::<T>()?;
+        let mut part = self.begin()?;
         part.write(&all, span_of(&all))?;
-        sink.finished.push(part.finish()?);
+        self.finished.push(part.finish()?);
         Ok(())
     }
 
-    /// Write what is left and close the parts.
-    pub(super) fn finish(mut self, sink: &mut PartSink<'_>) -> Result<()> {
-        self.flush(sink)?;
-        self.write_late(sink)?;
+    fn finish(mut self: Box<Self>) -> Result<Finished> {
+        self.write_late()?;
         if let Some(part) = self.part.take() {
-            sink.finished.push(part.finish()?);
+            self.finished.push(part.finish()?);
         }
-        Ok(())
+        Ok(Finished { parts: self.finished, next_number: self.next_number })
     }
 }
 

@@ -9,7 +9,9 @@ use super::manifest::{FORMAT, MANIFEST_FILE, Manifest, PartInfo};
 use super::reader::TableReader;
 use super::source::hash_file;
 use crate::error::{Doing, Error, Result};
-use crate::schema::{Blocks, Faults, Files, Processes, Rejects, SCHEMA_VERSION, Syscalls, TABLES, Table, Vmstats};
+use crate::schema::{
+    Blocks, Counters, Faults, Files, Processes, Rejects, SCHEMA_VERSION, Syscalls, TABLES, Table, Vmstats,
+};
 
 /// A manifest longer than this is not read.
 const MAX_MANIFEST_BYTES: u64 = 64 << 20;
@@ -124,6 +126,13 @@ impl TraceDir {
     /// # Errors
     /// If a part cannot be opened.
     pub fn files(&self) -> Result<TableReader<Files>> {
+        self.rows()
+    }
+    /// Totals and averages of summaries.
+    ///
+    /// # Errors
+    /// If a part cannot be opened.
+    pub fn counters(&self) -> Result<TableReader<Counters>> {
         self.rows()
     }
     /// Rejected lines; [`TableReader::source`] tells of which source.

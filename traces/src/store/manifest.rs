@@ -88,6 +88,8 @@ pub enum ClockKind {
     Realtime,
     /// Since boot or another point shared by all monotonic sources of one machine.
     Monotonic,
+    /// Since midnight, local time: shared by all such sources of one day (`strace -tt`).
+    TimeOfDay,
     /// From an own beginning that no other source shares (`strace -r`, blktrace's start, counted samples).
     Relative,
     /// Trace time already (generated).

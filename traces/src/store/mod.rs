@@ -14,6 +14,7 @@
 mod activity;
 mod align;
 mod buffer;
+mod copy;
 mod dir;
 mod manifest;
 mod part;
@@ -23,6 +24,7 @@ mod workdir;
 mod writer;
 
 pub use activity::{Activity, ActivityReader};
+pub use copy::copy_tables;
 pub use dir::TraceDir;
 pub use manifest::{
     ClockInfo, ClockKind, DeviceSpec, FORMAT, LinkKind, LinkSpec, MANIFEST_FILE, MachineInfo, Manifest, MountSpec,

@@ -80,7 +80,12 @@ fn encode(table: &'static str, e: &dyn std::error::Error) -> Error {
 }
 
 /// Bring the I/O error inside a Parquet error back to the surface: a full disk must read as a full disk.
-fn parquet_error(path: &Path, table: &'static str, fault: &WriteFault, e: parquet::errors::ParquetError) -> Error {
+pub(super) fn parquet_error(
+    path: &Path,
+    table: &'static str,
+    fault: &WriteFault,
+    e: parquet::errors::ParquetError,
+) -> Error {
     match fault.behind(e) {
         Ok(io) => Error::io(path, Doing::Writing, io),
         Err(other) => encode(table, &other),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::{Error, Result};
-use crate::event::{BlockRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
+use crate::event::{BlockRow, CounterRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
 
 fn key(path: &str) -> SourceKey {
     SourceKey { path: path.into(), format: "test".into(), options: Default::default() }
@@ -41,6 +41,7 @@ fn small_trace(path: &Path) {
     w.fault(&FaultRow { time_ns: 8, count: 3, ..FaultRow::default() });
     w.process(&ProcessRow { tid: 9, comm: Some("cat"), repeat_from_line: Some(2), ..ProcessRow::default() });
     w.file(&FileRow { path: "/mnt/a", size_bytes: Some(10), ..FileRow::default() });
+    w.counter(&CounterRow { subject: "disk sda", name: "reads", value: 12, ..CounterRow::default() });
     w.reject(&RejectRow { line: 11, reason: "test-no-result", text: "x\\n", ..RejectRow::default() });
     w.finish_source(SourceFacts { lines: 7, ..SourceFacts::default() }).unwrap();
     w.finish().unwrap();
@@ -60,6 +61,9 @@ fn every_table_comes_back_and_the_manifest_counts_it() {
     assert_eq!(trace.faults().unwrap().next().unwrap().unwrap().count, 3);
     assert_eq!(trace.processes().unwrap().next().unwrap().unwrap().repeat_from_line, Some(2));
     assert_eq!(trace.files().unwrap().next().unwrap().unwrap().path, "/mnt/a");
+    let mut counters = trace.counters().unwrap();
+    let counter = counters.next().unwrap().unwrap();
+    assert_eq!((counter.subject, counter.name, counter.value), ("disk sda", "reads", 12));
     assert_eq!(trace.rejects().unwrap().next().unwrap().unwrap().text, "x\\n");
     let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names, ["t"], "nothing else may stay");

@@ -5,15 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::align;
-use super::buffer::{PartSink, TableBuffer};
+use super::buffer::{PartPlace, TableBuffer};
 use super::manifest::{ClockKind, FORMAT, LinkSpec, MANIFEST_FILE, MachineInfo, Manifest, PartInfo, SourceInfo};
 use super::part::join;
 use super::source::{SourceFacts, SourceKey, WriterOptions, hash_file};
 use super::workdir::WorkDir;
 use crate::error::{Doing, Error, Result};
-use crate::event::{BlockRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
+use crate::event::{BlockRow, CounterRow, EventSink, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
 use crate::publish;
-use crate::schema::{Blocks, Faults, Files, Processes, Rejects, SCHEMA_VERSION, Syscalls, TABLES, Table, Vmstats};
+use crate::schema::{
+    Blocks, Counters, Faults, Files, Processes, Rejects, SCHEMA_VERSION, Syscalls, TABLES, Table, Vmstats,
+};
 
 /// A source being written.
 struct Open {
@@ -28,6 +30,7 @@ struct Open {
     faults: TableBuffer<Faults>,
     processes: TableBuffer<Processes>,
     files: TableBuffer<Files>,
+    counters: TableBuffer<Counters>,
     reject_rows: TableBuffer<Rejects>,
 }
 
@@ -144,6 +147,7 @@ impl TraceWriter {
             faults: TableBuffer::new(),
             processes: TableBuffer::new(),
             files: TableBuffer::new(),
+            counters: TableBuffer::new(),
             reject_rows: TableBuffer::new(),
         }));
         Ok(())
@@ -181,6 +185,7 @@ impl TraceWriter {
         end.table(open.faults, &mut events)?;
         end.table(open.processes, &mut events)?;
         end.table(open.files, &mut events)?;
+        end.table(open.counters, &mut events)?;
         end.table(open.reject_rows, &mut events)?;
         self.sources.push(SourceInfo {
             path: open.key.path,
@@ -210,7 +215,17 @@ impl TraceWriter {
     pub fn abandon_source(&mut self) -> Result<()> {
         self.error = None;
         let Some(open) = self.open.take() else { return Ok(()) };
-        for part in self.parts.drain(open.parts_before..) {
+        let open = *open;
+        let mut parts: Vec<PartInfo> = self.parts.drain(open.parts_before..).collect();
+        parts.extend(open.syscalls.abandon());
+        parts.extend(open.blocks.abandon());
+        parts.extend(open.vmstats.abandon());
+        parts.extend(open.faults.abandon());
+        parts.extend(open.processes.abandon());
+        parts.extend(open.files.abandon());
+        parts.extend(open.counters.abandon());
+        parts.extend(open.reject_rows.abandon());
+        for part in parts {
             let path = self.dir.path().join(&part.file);
             fs::remove_file(&path).map_err(|e| Error::io(&path, Doing::Removing, e))?;
         }
@@ -279,13 +294,12 @@ impl TraceWriter {
 
     fn flush<T: Table>(&mut self, pick: impl FnOnce(&mut Open) -> &mut TableBuffer<T>) {
         let Some(open) = &mut self.open else { return };
-        let mut sink = PartSink {
+        let place = PartPlace {
             dir: self.dir.path(),
             source: self.sources.len(),
-            next_number: &mut self.numbers[table_index(T::NAME)],
-            finished: &mut self.parts,
+            next_number: self.numbers[table_index(T::NAME)],
         };
-        if let Err(e) = pick(open).flush(&mut sink) {
+        if let Err(e) = pick(open).flush(place) {
             self.error = Some(e);
         }
     }
@@ -316,7 +330,10 @@ impl Ending<'_> {
             events.insert(T::NAME.to_owned(), buffer.total());
         }
         let next_number = &mut self.numbers[table_index(T::NAME)];
-        buffer.finish(&mut PartSink { dir: self.dir, source: self.source, next_number, finished: self.parts })
+        let done = buffer.finish(PartPlace { dir: self.dir, source: self.source, next_number: *next_number })?;
+        *next_number = done.next_number;
+        self.parts.extend(done.parts);
+        Ok(())
     }
 }
 
@@ -359,6 +376,12 @@ impl EventSink for TraceWriter {
         let Some(open) = self.taking() else { return };
         if open.files.push(row) {
             self.flush(|o| &mut o.files);
+        }
+    }
+    fn counter(&mut self, row: &CounterRow<'_>) {
+        let Some(open) = self.taking() else { return };
+        if open.counters.push(row) {
+            self.flush(|o| &mut o.counters);
         }
     }
     fn reject(&mut self, row: &RejectRow<'_>) {

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::event::{BlockRow, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
+use crate::event::{BlockRow, CounterRow, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
 
 /// What the rows of a load say, in the shape that the checks need.
 #[derive(Default)]
@@ -54,6 +54,7 @@ impl EventSink for Seen {
         let new = self.tasks.insert(row.tid, (row.background, row.repeat_from_line)).is_none();
         assert!(new, "each task once");
     }
+    fn counter(&mut self, _: &CounterRow<'_>) {}
     fn file(&mut self, row: &FileRow<'_>) {
         self.files.insert(row.path.to_owned());
     }
