@@ -117,10 +117,10 @@ fn a_variant_file_with_an_unknown_unit() {
 #[test]
 fn an_error_as_json_has_the_same_words_and_the_exit_code() {
     let dir = folder();
-    let said = kreplay_in(dir.path(), &["variants", "show", "linux-2.4.61", "--json"]);
+    let said = kreplay_in(dir.path(), &["variants", "show", "linux-2.4.16-nopp", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&said.err).unwrap();
     assert_eq!(error["exit"], said.code);
-    assert_eq!(error["help"], "did you mean `linux-2.4.16`?");
+    assert_eq!(error["help"], "did you mean `linux-2.4.16-noop`?");
 }
 
 #[test]
