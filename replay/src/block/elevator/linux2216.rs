@@ -28,6 +28,17 @@ struct Walk {
     latency: i64,
 }
 
+/// A request that a bio adjoins, and what the walk to it left.
+struct Found {
+    into: RqId,
+    /// Looked at before it; `NIL` = nothing, or the plug.
+    prev: RqId,
+    end: End,
+    /// Patience left for a request placed here.
+    latency: i64,
+    max_segments: u16,
+}
+
 impl Linux2216 {
     pub(crate) fn new(config: &ElevatorConfig) -> Self {
         let bomb = u16::try_from(config.max_bomb_segments).unwrap_or(u16::MAX);
@@ -45,6 +56,15 @@ impl Linux2216 {
 
     fn segments(rqs: &Requests, at: RqId) -> i64 {
         if at == NIL { 0 } else { i64::from(rqs[at].segments) }
+    }
+
+    /// A read is queued from here on.
+    fn reads_wait(&self, rqs: &Requests, from: RqId) -> bool {
+        let mut at = if from == NIL { self.list.head } else { from };
+        while at != NIL && rqs[at].dir != Dir::Read {
+            at = rqs[at].next;
+        }
+        at != NIL
     }
 
     /// Moves to the last element that is out of patience, unless that is farther back than the new request may go.
@@ -70,17 +90,8 @@ impl Linux2216 {
         found
     }
 
-    fn join(
-        &mut self,
-        rqs: &mut Requests,
-        bio: &Bio,
-        into: RqId,
-        prev: RqId,
-        end: End,
-        latency: i64,
-        limits: (u16, &Context),
-    ) -> Verdict {
-        let (max_segments, cx) = limits;
+    fn join(&mut self, rqs: &mut Requests, bio: &Bio, found: &Found, cx: &Context) -> Verdict {
+        let Found { into, prev, end, latency, max_segments } = *found;
         let pair = match end {
             End::Back => {
                 rqs.attach_back(into, *bio);
@@ -130,16 +141,8 @@ impl Elevator for Linux2216 {
             w.latency -= Self::segments(rqs, first);
         }
         let mut max_segments = cx.max_segments;
-        let mut at = w.at;
-        while bio.dir == Dir::Write {
-            if at != NIL && rqs[at].dir == Dir::Read {
-                max_segments = max_segments.min(self.max_bomb_segments);
-                break;
-            }
-            at = self.behind(rqs, at);
-            if at == NIL {
-                break;
-            }
+        if bio.dir == Dir::Write && self.reads_wait(rqs, w.at) {
+            max_segments = max_segments.min(self.max_bomb_segments);
         }
         let starving = self.skip_starving(rqs, &mut w);
         let mut prev = None;
@@ -162,7 +165,8 @@ impl Elevator for Linux2216 {
                         return new;
                     }
                     let before = prev.unwrap_or(NIL);
-                    return self.join(rqs, bio, w.at, before, side, w.latency, (max_segments, cx));
+                    let found = Found { into: w.at, prev: before, end: side, latency: w.latency, max_segments };
+                    return self.join(rqs, bio, &found, cx);
                 }
             }
             prev = Some(w.at);

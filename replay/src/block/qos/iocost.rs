@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use super::super::{Bio, Dir, Hints, Waiter};
+use super::super::{Bio, Hints, Waiter};
 use crate::config::{IocostConfig, IocostModel};
 
 /// Virtual time per second.
@@ -316,7 +316,7 @@ mod tests {
     use kreplay_traces::units::Sectors;
 
     use super::*;
-    use crate::block::BioKind;
+    use crate::block::{BioKind, Dir};
 
     fn bio(dir: Dir, sector: u64, nr: u32) -> Bio {
         Bio { dir, sector: Sectors(sector), nr, partition: 0, kind: BioKind::Data, tag: 0, task: 0 }

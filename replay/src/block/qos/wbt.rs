@@ -121,7 +121,7 @@ impl Wbt {
         (self.normal, self.background) = if self.max_depth <= 2 {
             (self.max_depth, 1)
         } else {
-            (self.max_depth.div_ceil(2), (self.max_depth + 3) / 4)
+            (self.max_depth.div_ceil(2), self.max_depth.div_ceil(4))
         };
     }
 

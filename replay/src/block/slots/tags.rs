@@ -36,10 +36,6 @@ impl Tags {
         self.word
     }
 
-    pub(super) fn used(&self) -> u32 {
-        self.used
-    }
-
     #[cfg(test)]
     pub(super) fn idle(&self) -> u32 {
         self.total - self.used
@@ -105,7 +101,7 @@ mod tests {
         let limited = std::iter::from_fn(|| t.take(48)).count();
         assert_eq!(limited, 4 * 48);
         assert_eq!(std::iter::from_fn(|| t.take(64)).count(), 4 * 16);
-        assert_eq!((t.used(), t.idle()), (256, 0));
+        assert_eq!((t.used, t.idle()), (256, 0));
     }
 
     #[test]
