@@ -459,6 +459,62 @@ pub struct QueueConfig {
     pub head_active: bool,
     /// Queue holds back requests until somebody waits.
     pub plugging: bool,
+    /// Each task holds back what it submits until it waits, has 32 requests, or made one of 128 KiB (blk_start_plug).
+    #[serde(default)]
+    pub task_plugs: bool,
+    /// 2.4.1 to 2.4.7: processes wait while buffers for two thirds of memory are queued, on all devices together.
+    #[serde(default)]
+    pub queued_limit: bool,
+    /// Write-back throttling.
+    #[serde(default)]
+    pub wbt: WbtConfig,
+    /// Cost-based sharing between groups.
+    #[serde(default)]
+    pub iocost: IocostConfig,
+}
+
+/// Write-back throttling (`block/blk-wbt.c`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct WbtConfig {
+    /// Reads are to take no longer than this, us; 0 = off. The kernel's default is 75 000 on rotating disks, 2000 else.
+    pub min_lat_us: u64,
+    /// The device has a write cache: throttled writers are woken only when it has emptied.
+    pub write_cache: bool,
+}
+
+/// Cost-based sharing between groups (`block/blk-iocost.c`). The root group, 0, is never held back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct IocostConfig {
+    /// Weights of groups 1, 2 and so on; empty = off.
+    pub weights: Vec<u32>,
+    /// Cost model.
+    pub model: IocostModel,
+    /// Lower and upper bound of the device's virtual time rate, percent (`min`, `max` of io.cost.qos).
+    pub vrate_min_pct: u32,
+    /// ... upper bound.
+    pub vrate_max_pct: u32,
+}
+
+impl Default for IocostConfig {
+    fn default() -> Self {
+        Self { weights: Vec::new(), model: IocostModel::Hdd, vrate_min_pct: 1, vrate_max_pct: 10_000 }
+    }
+}
+
+/// The built-in cost models of iocost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IocostModel {
+    /// Rotating disk.
+    Hdd,
+    /// Flash that takes one command at a time.
+    SsdQd1,
+    /// Flash.
+    SsdDefault,
+    /// Fast flash.
+    SsdFast,
 }
 
 /// Request slots of a queue by memory size.
@@ -468,20 +524,27 @@ pub enum SlotRule {
     /// 2.4.8 to 2.4.22: 128, or 64 up to 32 MiB.
     #[default]
     Fixed,
-    /// 2.4.7: one per 512 KiB of memory rounded up to 32 MiB, at most 8192.
+    /// 2.4.1 to 2.4.7: one per 512 KiB of memory rounded up to 32 MiB, at most 8192.
     #[serde(rename = "ram-2.4.7")]
     Ram247,
     /// read-latency2 and Red Hat's 2.4.18: one per 512 KiB rounded down to a multiple of 16, 32 to 1024.
     PerMib,
     /// 2.4.23+: 1024, or 512 below 30 MiB.
     Pool,
+    /// 2.4.0: 256.
+    #[serde(rename = "fixed-256")]
+    Fixed256,
+    /// blk-mq: twice the device's queue depth, but no more than 256; the depth itself for `none`.
+    Tags,
 }
 
 /// Wake-up rule of processes that wait for a request slot (letters of spec/elevator-disk.md section 3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WakeRule {
-    /// P, 2.4.7 to 2.4.13: freed slots pend until a batch is complete.
+    /// 2.4.0: reads take write slots if theirs are used up; each release wakes one, in order.
+    ReadsSteal,
+    /// P, 2.4.1 to 2.4.13: freed slots pend until a batch is complete.
     PendingBatch,
     /// L, 2.4.14 to 2.4.18: all are woken, newest first, when a batch is free.
     AllLifo,
@@ -495,7 +558,7 @@ pub enum WakeRule {
     Table22,
     /// 0.01: one table for all disks; a release wakes the newest sleeper, which wakes the one before it when it runs.
     SleepChain,
-    /// blk-mq: one pool of scheduler tags, woken in order.
+    /// blk-mq: a bitmap of scheduler tags; sleepers are woken in order, a batch at a time.
     Tags,
 }
 
@@ -520,9 +583,28 @@ pub struct ElevatorConfig {
     /// linux-0.01: numbers (from 0) of the submissions during whose sorting the disk's interrupt arrives.
     #[serde(default)]
     pub irq_during_sort: Vec<u64>,
+    /// linux-0.01: numbers of the submissions for which it arrives when the head of the list has been read, but the new
+    /// request is not linked to it yet. Harmless unless the list has one element: then the request is lost.
+    #[serde(default)]
+    pub irq_after_head_load: Vec<u64>,
     /// mq-deadline and the deadline scheduler of 2.6.
     #[serde(default)]
     pub deadline: DeadlineConfig,
+    /// The anticipatory scheduler of 2.6.
+    #[serde(default)]
+    pub anticipatory: AnticipatoryConfig,
+    /// CFQ with time slices.
+    #[serde(default)]
+    pub cfq: CfqConfig,
+    /// CFQ of 2.6.12.
+    #[serde(default)]
+    pub cfq_2_6: Cfq26Config,
+    /// BFQ.
+    #[serde(default)]
+    pub bfq: BfqConfig,
+    /// Kyber.
+    #[serde(default)]
+    pub kyber: KyberConfig,
 }
 
 fn default_seek_cost() -> u32 {
@@ -545,6 +627,8 @@ pub struct DeadlineConfig {
     pub front_merges: bool,
     /// A request of a lower priority class is dispatched before a higher class once it is older than this, ms.
     pub prio_aging_expire_ms: u64,
+    /// mq-deadline: scheduler tags that writes and asynchronous reads may use; 0 = all (6.1's default).
+    pub async_depth: u32,
 }
 
 impl Default for DeadlineConfig {
@@ -556,7 +640,163 @@ impl Default for DeadlineConfig {
             fifo_batch: 16,
             front_merges: true,
             prio_aging_expire_ms: 10_000,
+            async_depth: 0,
         }
+    }
+}
+
+/// Tunables of the anticipatory scheduler, with the names and defaults of their sysfs files (HZ = 1000).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct AnticipatoryConfig {
+    /// A synchronous request is to be dispatched within this time, ms.
+    pub read_expire_ms: u64,
+    /// An asynchronous one is, ms.
+    pub write_expire_ms: u64,
+    /// A batch of synchronous requests lasts this long while others wait, ms.
+    pub read_batch_expire_ms: u64,
+    /// A batch of asynchronous ones is made to last this long, ms.
+    pub write_batch_expire_ms: u64,
+    /// Longest wait for the next request of a process, us; 0 = never wait.
+    pub antic_expire_us: u64,
+}
+
+impl Default for AnticipatoryConfig {
+    fn default() -> Self {
+        Self {
+            read_expire_ms: 125,
+            write_expire_ms: 250,
+            read_batch_expire_ms: 500,
+            write_batch_expire_ms: 125,
+            antic_expire_us: 6_000,
+        }
+    }
+}
+
+/// Tunables of CFQ with time slices, with the names and defaults of their sysfs files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct CfqConfig {
+    /// Requests of a queue at the device at a time; half of it while others wait.
+    pub quantum: u32,
+    /// A synchronous request is overdue after this time, ms.
+    pub fifo_expire_sync_ms: u64,
+    /// An asynchronous one is, ms.
+    pub fifo_expire_async_ms: u64,
+    /// How far back the arm may go for the next request, KiB.
+    pub back_seek_max_kib: u64,
+    /// A KiB back counts as so many ahead.
+    pub back_seek_penalty: u64,
+    /// Slice of a synchronous queue of middle priority, ms.
+    pub slice_sync_ms: u64,
+    /// Slice of an asynchronous one, ms.
+    pub slice_async_ms: u64,
+    /// Asynchronous requests per slice: twice this number, times 8 less the priority level.
+    pub slice_async_rq: u32,
+    /// How long the device is kept idle for the next request of a process, ms; 0 = never.
+    pub slice_idle_ms: u64,
+    /// Shorten slices so that all queues come by within `target-latency-ms`; ramp asynchronous depth up slowly.
+    pub low_latency: bool,
+    /// Time within which each queue should have had its turn, ms.
+    pub target_latency_ms: u64,
+}
+
+impl Default for CfqConfig {
+    fn default() -> Self {
+        Self {
+            quantum: 8,
+            fifo_expire_sync_ms: 125,
+            fifo_expire_async_ms: 250,
+            back_seek_max_kib: 16 * 1024,
+            back_seek_penalty: 2,
+            slice_sync_ms: 100,
+            slice_async_ms: 40,
+            slice_async_rq: 2,
+            slice_idle_ms: 8,
+            low_latency: true,
+            target_latency_ms: 300,
+        }
+    }
+}
+
+/// Tunables of the CFQ of 2.6.12, with the names and defaults of their sysfs files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Cfq26Config {
+    /// Requests that a refill of the dispatch list takes.
+    pub quantum: u32,
+    /// A read is overdue after this time, ms.
+    pub fifo_expire_r_ms: u64,
+    /// A write is, ms.
+    pub fifo_expire_w_ms: u64,
+    /// How far back the arm may go for the next request, KiB.
+    pub back_seek_max_kib: u64,
+    /// A KiB back counts as so many ahead.
+    pub back_seek_penalty: u64,
+}
+
+impl Default for Cfq26Config {
+    fn default() -> Self {
+        Self {
+            quantum: 4,
+            fifo_expire_r_ms: 500,
+            fifo_expire_w_ms: 5_000,
+            back_seek_max_kib: 16 * 1024,
+            back_seek_penalty: 2,
+        }
+    }
+}
+
+/// Tunables of BFQ, with the names and defaults of their sysfs files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct BfqConfig {
+    /// A synchronous request is overdue after this time, ms.
+    pub fifo_expire_sync_ms: u64,
+    /// An asynchronous one is, ms.
+    pub fifo_expire_async_ms: u64,
+    /// How far back the arm may go for the next request, KiB.
+    pub back_seek_max_kib: u64,
+    /// A KiB back counts as so many ahead.
+    pub back_seek_penalty: u64,
+    /// How long the device is kept idle for the next request of a process, ms; 0 = never.
+    pub slice_idle_ms: u64,
+    /// Longest stay of a queue in service, ms.
+    pub timeout_sync_ms: u64,
+    /// Largest budget of a queue, sectors; 0 = what the device transfers in `timeout-sync-ms` at its peak rate.
+    pub max_budget: u64,
+    /// Raise the weights of interactive and soft real-time processes.
+    pub low_latency: bool,
+}
+
+impl Default for BfqConfig {
+    fn default() -> Self {
+        Self {
+            fifo_expire_sync_ms: 125,
+            fifo_expire_async_ms: 250,
+            back_seek_max_kib: 16 * 1024,
+            back_seek_penalty: 2,
+            slice_idle_ms: 8,
+            timeout_sync_ms: 125,
+            max_budget: 0,
+            low_latency: true,
+        }
+    }
+}
+
+/// Tunables of Kyber, with the names and defaults of their sysfs files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct KyberConfig {
+    /// Target latency of reads, us.
+    pub read_lat_us: u64,
+    /// Of writes, us.
+    pub write_lat_us: u64,
+}
+
+impl Default for KyberConfig {
+    fn default() -> Self {
+        Self { read_lat_us: 2_000, write_lat_us: 10_000 }
     }
 }
 

@@ -7,10 +7,12 @@ use kreplay_traces::units::Nanos;
 use super::device::{self, AnyDevice, Device, Transfer};
 use super::elevator::{self, Elevator};
 use super::error::ConfigError;
+use super::qos::Qos;
 use super::queue::{Limits, Queue};
 use super::slots::{self, Slots};
-use super::{Bio, DevId, Dir, IoRecord, RqId, Started, Submit, Waiter};
-use crate::config::Config;
+use super::watermark::Watermark;
+use super::{Bio, DevId, Dir, Hints, IoRecord, RqId, Started, Submit, Waiter};
+use crate::config::{Config, DeviceConfig};
 use crate::program::DeviceInfo;
 
 /// One disk.
@@ -43,6 +45,8 @@ pub struct BlockLayer {
     plugged: usize,
     /// The disk that used the shared channel last.
     channel_user: usize,
+    /// Limit on what is queued on all disks together.
+    watermark: Option<Watermark>,
 }
 
 impl Unit {
@@ -81,7 +85,10 @@ impl BlockLayer {
                 return Err(ConfigError::OutOfRange { key, value: 0, why: "must be at least 1" });
             }
         }
-        let (slots, batch) = slots::sizes(queue, config.machine.ram);
+        let attached = device::build(&config.device)?;
+        let scheduler = config.elevator.policy != "none";
+        let machine = slots::Machine { ram_kib: config.machine.ram, device_depth: attached.queue_depth, scheduler };
+        let (slots, batch) = slots::sizes(queue, machine);
         if slots < 2 {
             return Err(ConfigError::OutOfRange {
                 key: "queue.slots",
@@ -89,17 +96,18 @@ impl BlockLayer {
                 why: "one slot per direction is the least that can work (0 = by memory size)",
             });
         }
-        let attached = device::build(&config.device)?;
         let limits = Limits {
             max_sectors: queue.max_sectors,
             max_segments: u16::try_from(queue.max_segments).unwrap_or(u16::MAX),
             head_active: queue.head_active,
             plugging: queue.plugging,
+            task_plugs: queue.task_plugs,
             depth: attached.queue_depth,
+            rotational: !matches!(config.device, DeviceConfig::Ssd { .. } | DeviceConfig::Null { .. }),
         };
         let elevator = elevator::build(&config.elevator)?;
         let unit = Unit {
-            queue: Queue::new(elevator, limits, slots),
+            queue: Queue::new(elevator, limits, slots, Qos::new(queue, attached.queue_depth)),
             device: attached.device,
             held: Vec::new(),
             serving: false,
@@ -118,28 +126,53 @@ impl BlockLayer {
             in_flight: 0,
             plugged: 0,
             channel_user: 0,
+            watermark: queue.queued_limit.then(|| Watermark::new(config.machine.ram)),
         })
     }
 
     /// Offers a bio. A queue that was empty and unplugged gets plugged, where the variant's kernel plugs.
     pub fn submit(&mut self, dev: DevId, bio: Bio, now: Nanos) -> Submit {
+        self.submit_as(dev, bio, Hints::default(), now)
+    }
+
+    /// [`BlockLayer::submit`] with what the submitter says of the bio.
+    pub fn submit_as(&mut self, dev: DevId, bio: Bio, hints: Hints, now: Nanos) -> Submit {
+        if let Some(w) = &mut self.watermark
+            && !w.pass(&bio)
+        {
+            return Submit::Full;
+        }
         let unit = &mut self.units[dev as usize];
         let before = unit.queue.plugged();
         let slots = slots_of(&mut self.slots, dev);
+        unit.queue.hints = hints;
         let outcome = unit.queue.submit(slots, bio, now, &mut self.wakes);
         self.plugged = self.plugged + usize::from(unit.queue.plugged()) - usize::from(before);
+        self.count(&bio, outcome);
         outcome
+    }
+
+    fn count(&mut self, bio: &Bio, outcome: Submit) {
+        if let Some(w) = &mut self.watermark
+            && outcome != Submit::Full
+        {
+            w.queued(bio.nr);
+        }
     }
 
     /// After [`Submit::Full`]: the caller goes to sleep for a slot. The queue is unplugged, the waiter listed.
     pub fn wait_slot(&mut self, dev: DevId, dir: Dir, waiter: Waiter) {
+        if self.watermark.as_mut().is_some_and(|w| w.wait(waiter)) {
+            self.unplug_all();
+            return;
+        }
         if self.slots.len() < self.units.len() {
             // One table for all disks: whoever waits for it runs tq_disk, not one queue's part of it.
             self.unplug_all();
         }
         let unit = &mut self.units[dev as usize];
         self.plugged -= usize::from(unit.queue.plugged());
-        unit.queue.wait(slots_of(&mut self.slots, dev), dir, waiter);
+        unit.queue.wait(slots_of(&mut self.slots, dev), dir, waiter, &mut self.wakes);
     }
 
     /// A waiter that [`BlockLayer::next_wake`] named tries again with its bio.
@@ -147,21 +180,51 @@ impl BlockLayer {
     /// With a slot in hand the elevator looks again from the start (and charges again); the bio may now merge, and the
     /// slot goes back. [`Submit::Full`]: no slot, the waiter sleeps on and must not call [`BlockLayer::wait_slot`].
     pub fn retry(&mut self, dev: DevId, bio: Bio, waiter: Waiter, now: Nanos) -> Submit {
+        self.retry_as(dev, bio, Hints::default(), waiter, now)
+    }
+
+    /// [`BlockLayer::retry`] with what the submitter says of the bio.
+    pub fn retry_as(&mut self, dev: DevId, bio: Bio, hints: Hints, waiter: Waiter, now: Nanos) -> Submit {
+        if let Some(w) = &mut self.watermark
+            && w.waits(waiter)
+        {
+            if !w.retry(waiter) {
+                return Submit::Full;
+            }
+            let outcome = self.submit_as(dev, bio, hints, now);
+            if outcome == Submit::Full {
+                self.wait_slot(dev, bio.dir, waiter);
+            }
+            return outcome;
+        }
         let unit = &mut self.units[dev as usize];
         let before = unit.queue.plugged();
         let slots = slots_of(&mut self.slots, dev);
+        unit.queue.hints = hints;
         let outcome = unit.queue.retry(slots, bio, waiter, now, &mut self.wakes);
         self.plugged = self.plugged + usize::from(unit.queue.plugged()) - usize::from(before);
+        self.count(&bio, outcome);
         outcome
     }
 
-    /// Unplugs every queue (2.4: runs `tq_disk`).
+    /// Unplugs every queue (2.4: runs `tq_disk`; blk-mq: plug lists go down because their tasks sleep).
     pub fn unplug_all(&mut self) {
         if self.plugged > 0 {
-            for unit in &mut self.units {
-                unit.queue.unplug();
+            for (dev, unit) in self.units.iter_mut().enumerate() {
+                unit.queue.unplug(slots_of(&mut self.slots, dev as DevId), &mut self.wakes);
             }
             self.plugged = 0;
+        }
+    }
+
+    /// A task has submitted all that it wants to for now: its plug lists go down (`blk_finish_plug`).
+    pub fn finish_plug(&mut self, task: u32, now: Nanos) {
+        if self.plugged > 0 {
+            for (dev, unit) in self.units.iter_mut().enumerate() {
+                let before = unit.queue.plugged();
+                unit.queue.finish_plug(slots_of(&mut self.slots, dev as DevId), task, now, &mut self.wakes);
+                self.plugged = self.plugged + usize::from(unit.queue.plugged()) - usize::from(before);
+            }
         }
     }
 
@@ -173,6 +236,9 @@ impl BlockLayer {
 
     /// Starts one request that a device can take now; to be called until it answers `None`.
     pub fn start(&mut self, now: Nanos) -> Option<Started> {
+        for unit in &mut self.units {
+            unit.queue.run_timers(now, &mut self.wakes);
+        }
         if !self.shared_channel {
             return (0..self.units.len()).find_map(|dev| self.start_on(dev, now));
         }
@@ -218,9 +284,10 @@ impl BlockLayer {
         self.units[dev as usize].device.flush(now)
     }
 
-    /// When an elevator holds requests back on purpose: the time at which to call [`BlockLayer::start`] again.
+    /// When requests or processes are held back on purpose: the time at which to call [`BlockLayer::start`] again, and then
+    /// to ask [`BlockLayer::next_wake`].
     pub fn timer(&self) -> Option<Nanos> {
-        self.units.iter().filter_map(|u| u.queue.elevator.timer()).min()
+        self.units.iter().filter_map(|u| u.queue.timer()).min()
     }
 
     /// A started request is done: frees its slot, replaces `bios` by its bios in sector order, returns its record.
@@ -232,6 +299,9 @@ impl BlockLayer {
         unit.queue.complete(slots_of(&mut self.slots, dev), rq, now, bios, &mut self.wakes);
         unit.serving = false;
         self.in_flight -= 1;
+        if let Some(w) = &mut self.watermark {
+            w.done(r.nr, &mut self.wakes);
+        }
         IoRecord {
             dev,
             dir: r.dir,
@@ -265,9 +335,11 @@ impl BlockLayer {
         self.in_flight
     }
 
-    /// Processes that sleep for a request slot of a device, or were woken and have not tried again yet.
+    /// Processes that sleep for a request slot of a device or are held back before it, or were woken and have not tried again
+    /// yet.
     pub fn slot_waiters(&self, dev: DevId) -> usize {
-        self.slots.get(dev as usize).unwrap_or(&self.slots[0]).waiting()
+        let slots = self.slots.get(dev as usize).unwrap_or(&self.slots[0]).waiting();
+        slots + self.units[dev as usize].queue.held_back() + self.watermark.as_ref().map_or(0, Watermark::waiting)
     }
 
     /// Linux 0.01 only: the controller idles with requests queued, and nothing will ever start it again.

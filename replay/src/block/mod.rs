@@ -8,13 +8,18 @@ pub(crate) mod elevator;
 mod error;
 mod layer;
 pub(crate) mod list;
+mod plug;
 #[cfg(test)]
 mod properties;
+pub(crate) mod qos;
 pub(crate) mod queue;
 pub(crate) mod request;
 pub(crate) mod slots;
 #[cfg(test)]
 mod tests;
+mod watermark;
+#[cfg(test)]
+mod worked;
 
 pub use elevator::{PolicyInfo, policies};
 pub use error::ConfigError;
@@ -66,6 +71,48 @@ pub enum IoClass {
     Idle,
 }
 
+/// Why a write is submitted; decides what may be held back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// Periodic or background write-back.
+    Background,
+    /// Other write-back.
+    #[default]
+    Writeback,
+    /// Somebody waits for it (fsync, `O_SYNC`).
+    Sync,
+    /// Memory is to be freed (kswapd).
+    Reclaim,
+    /// Direct I/O.
+    Direct,
+}
+
+/// What a submitter says of a bio besides its place; schedulers before 2.6 ask for none of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hints {
+    /// Priority class.
+    pub class: IoClass,
+    /// Priority within the class, 0 (highest) to 7.
+    pub level: u8,
+    /// Cause, of writes.
+    pub cause: Cause,
+    /// Control group; 0 = the root.
+    pub group: u16,
+}
+
+impl Default for Hints {
+    fn default() -> Self {
+        Self { class: IoClass::BestEffort, level: 4, cause: Cause::default(), group: 0 }
+    }
+}
+
+impl Hints {
+    /// Somebody waits for a bio of this direction.
+    pub(crate) fn sync(self, dir: Dir) -> bool {
+        dir == Dir::Read || matches!(self.cause, Cause::Sync | Cause::Direct)
+    }
+}
+
 /// Opaque number of whoever sleeps for a request slot.
 pub type Waiter = u32;
 /// Device index.
@@ -99,7 +146,8 @@ pub enum Submit {
     Merged(RqId),
     /// It became a request.
     Queued(RqId),
-    /// No request slot is free for its direction: the bio was not taken; see [`BlockLayer::wait_slot`].
+    /// No request slot is free for its direction, or the queue holds such bios back: the bio was not taken; see
+    /// [`BlockLayer::wait_slot`].
     Full,
 }
 

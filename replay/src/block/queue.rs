@@ -8,9 +8,11 @@ use std::collections::VecDeque;
 use kreplay_traces::units::Nanos;
 
 use super::elevator::{AnyElevator, Context, Elevator, End, Spot, Verdict};
+use super::plug::{PlugList, Plugs};
+use super::qos::Qos;
 use super::request::Requests;
 use super::slots::Slots;
-use super::{Bio, Dir, IoClass, RqId, Submit, Waiter};
+use super::{Bio, Dir, Hints, RqId, Submit, Waiter};
 
 /// Fixed properties of a queue.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +25,12 @@ pub(crate) struct Limits {
     pub(crate) head_active: bool,
     /// An empty queue is plugged by the first arrival.
     pub(crate) plugging: bool,
+    /// Each task holds its requests back for a while.
+    pub(crate) task_plugs: bool,
     /// Requests at the device at a time.
     pub(crate) depth: u32,
+    /// The device has an arm to move.
+    pub(crate) rotational: bool,
 }
 
 /// How a bio was taken in, in full.
@@ -49,12 +55,19 @@ pub(crate) struct Queue {
     dispatched: u64,
     last_end: u64,
     last_taken: Option<Taken>,
-    /// Class of the bios offered from now on.
-    pub(crate) class: IoClass,
+    plugs: Plugs,
+    qos: Qos,
+    /// The bio refused last was refused by `qos`.
+    held_back: Option<Bio>,
+    /// Who sleeps for a slot, since when; kept where somebody wants to know.
+    slot_sleepers: Vec<(Waiter, Nanos)>,
+    now: Nanos,
+    /// What is said of the bios offered from now on.
+    pub(crate) hints: Hints,
 }
 
 impl Queue {
-    pub(crate) fn new(elevator: AnyElevator, limits: Limits, slots: u32) -> Self {
+    pub(crate) fn new(elevator: AnyElevator, limits: Limits, slots: u32, qos: Qos) -> Self {
         Self {
             rqs: Requests::with_capacity(slots.min(4096) as usize),
             elevator,
@@ -64,30 +77,63 @@ impl Queue {
             dispatched: 0,
             last_end: 0,
             last_taken: None,
-            class: IoClass::BestEffort,
+            plugs: Plugs::default(),
+            qos,
+            held_back: None,
+            slot_sleepers: Vec::new(),
+            now: Nanos::ZERO,
+            hints: Hints::default(),
         }
     }
 
-    fn context(&self, now: Nanos) -> Context {
+    fn context(&self, now: Nanos, dir: Dir) -> Context {
         Context {
             now,
             head_active: self.limits.head_active,
             plugged: self.plugged,
-            class: self.class,
+            class: self.hints.class,
+            level: self.hints.level,
+            sync: self.hints.sync(dir),
+            rotational: self.limits.rotational,
+            task_plugs: self.limits.task_plugs,
             head_locked: self.limits.head_active && !self.plugged && self.elevator.len() > 0,
             max_sectors: self.limits.max_sectors,
             max_segments: self.limits.max_segments,
         }
     }
 
+    /// Of each word of scheduler tags, how many the next request may use.
+    fn tag_depth(&self, slots: &Slots, dir: Dir) -> u32 {
+        slots.tag_word().map_or(0, |word| self.elevator.word_depth(dir, self.hints.sync(dir), word).clamp(1, word))
+    }
+
     /// Offers a bio for the first time.
     pub(crate) fn submit(&mut self, slots: &mut Slots, bio: Bio, now: Nanos, wakes: &mut VecDeque<Waiter>) -> Submit {
+        self.now = now;
+        if self.limits.task_plugs {
+            let Limits { max_sectors, max_segments, .. } = self.limits;
+            if let Some((rq, end)) = self.plugs.merge(&mut self.rqs, &bio, max_sectors, max_segments) {
+                self.qos.merged(&bio, self.hints, now);
+                self.last_taken = Some(Taken { rq, end: Some(end), absorbed: None });
+                return Submit::Merged(rq);
+            }
+        }
         match self.look(bio, now) {
-            Verdict::Merged { into, end, absorbed } => self.merged(slots, into, end, absorbed, wakes),
-            Verdict::Insert(spot) => match slots.take(bio.dir) {
-                Some(slot) => self.insert(bio, slot, spot, now),
-                None => Submit::Full,
-            },
+            Verdict::Merged { into, end, absorbed } => {
+                self.qos.merged(&bio, self.hints, now);
+                self.merged(slots, into, end, absorbed, wakes)
+            }
+            Verdict::Insert(spot) => {
+                if !self.qos.is_off() && !self.qos.pass(&bio, self.hints, None, now) {
+                    self.held_back = Some(bio);
+                    return Submit::Full;
+                }
+                let depth = self.tag_depth(slots, bio.dir);
+                match slots.take(bio.dir, depth) {
+                    Some(slot) => self.insert(slots, bio, slot, spot, wakes),
+                    None => Submit::Full,
+                }
+            }
         }
     }
 
@@ -100,29 +146,80 @@ impl Queue {
         now: Nanos,
         wakes: &mut VecDeque<Waiter>,
     ) -> Submit {
-        let Some(slot) = slots.take_woken(bio.dir, waiter, wakes) else {
+        self.now = now;
+        let depth = self.tag_depth(slots, bio.dir);
+        if !self.qos.is_off() && self.qos.waits(waiter) {
+            if !self.qos.pass(&bio, self.hints, Some(waiter), now) {
+                return Submit::Full;
+            }
+            // Past the throttle it may have to sleep once more, for a slot.
+            return match slots.take(bio.dir, depth) {
+                Some(slot) => self.insert(slots, bio, slot, Spot::Tail, wakes),
+                None => {
+                    self.wait_slot(slots, bio.dir, waiter, wakes);
+                    Submit::Full
+                }
+            };
+        }
+        let Some(slot) = slots.take_woken(bio.dir, depth, waiter, wakes) else {
             if slots.unplugs_again() {
                 self.plugged = false;
             }
             return Submit::Full;
         };
+        if let Some(at) = self.slot_sleepers.iter().position(|s| s.0 == waiter) {
+            let (_, since) = self.slot_sleepers.remove(at);
+            self.qos.slot_wait(now.saturating_sub(since).get());
+        }
         let verdict = if slots.rescans() { self.look(bio, now) } else { Verdict::Insert(Spot::Tail) };
         let outcome = match verdict {
             Verdict::Merged { into, end, absorbed } => {
+                self.qos.give_back(&bio, self.hints, now, wakes);
                 let outcome = self.merged(slots, into, end, absorbed, wakes);
                 slots.put(slot, wakes);
                 outcome
             }
-            Verdict::Insert(spot) => self.insert(bio, slot, spot, now),
+            Verdict::Insert(spot) => self.insert(slots, bio, slot, spot, wakes),
         };
         slots.served(wakes);
         outcome
     }
 
     /// After [`Submit::Full`]: the process unplugs the queue and sleeps.
-    pub(crate) fn wait(&mut self, slots: &mut Slots, dir: Dir, waiter: Waiter) {
-        self.plugged = false;
+    pub(crate) fn wait(&mut self, slots: &mut Slots, dir: Dir, waiter: Waiter, wakes: &mut VecDeque<Waiter>) {
+        match self.held_back.take() {
+            Some(bio) => {
+                self.unplug(slots, wakes);
+                self.qos.wait(&bio, self.hints, waiter, self.now);
+            }
+            None => self.wait_slot(slots, dir, waiter, wakes),
+        }
+    }
+
+    fn wait_slot(&mut self, slots: &mut Slots, dir: Dir, waiter: Waiter, wakes: &mut VecDeque<Waiter>) {
+        self.unplug(slots, wakes);
         slots.wait(dir, waiter);
+        if !self.qos.is_off() {
+            self.slot_sleepers.push((waiter, self.now));
+        }
+    }
+
+    /// Processes that a throttle holds back.
+    pub(crate) fn held_back(&self) -> usize {
+        self.qos.waiting()
+    }
+
+    /// Does what is due by the clock.
+    pub(crate) fn run_timers(&mut self, now: Nanos, wakes: &mut VecDeque<Waiter>) {
+        if !self.qos.is_off() {
+            self.qos.run_timers(now, wakes);
+        }
+    }
+
+    /// When to come back, if requests or processes are held back on purpose.
+    pub(crate) fn timer(&self) -> Option<Nanos> {
+        let t = self.elevator.timer();
+        if self.qos.is_off() { t } else { t.into_iter().chain(self.qos.timer()).min() }
     }
 
     fn look(&mut self, bio: Bio, now: Nanos) -> Verdict {
@@ -130,7 +227,7 @@ impl Queue {
             // Only an arrival at an empty queue plugs it; one that is plugged already stays so.
             self.plugged |= self.limits.plugging;
         }
-        let cx = self.context(now);
+        let cx = self.context(now, bio.dir);
         self.elevator.offer(&mut self.rqs, &bio, &cx)
     }
 
@@ -143,22 +240,73 @@ impl Queue {
         wakes: &mut VecDeque<Waiter>,
     ) -> Submit {
         if let Some(gone) = absorbed {
-            slots.put(self.rqs.life(gone).slot, wakes);
-            self.rqs.discard(gone);
+            self.drop_request(slots, gone, wakes);
         }
         self.last_taken = Some(Taken { rq: into, end: Some(end), absorbed });
         Submit::Merged(into)
     }
 
-    fn insert(&mut self, bio: Bio, slot: u32, spot: Spot, now: Nanos) -> Submit {
-        let rq = self.rqs.create(bio, slot, now);
-        let cx = self.context(now);
-        let tail = self.elevator.insert(&mut self.rqs, rq, spot, &cx);
-        let life = self.rqs.life_mut(rq);
-        life.tail = tail;
-        life.passed = self.dispatched;
+    /// A request was swallowed by another.
+    fn drop_request(&mut self, slots: &mut Slots, gone: RqId, wakes: &mut VecDeque<Waiter>) {
+        if !self.qos.is_off() {
+            self.qos.done(gone, self.rqs[gone].dir, None, self.now, wakes);
+        }
+        slots.put(self.rqs.life(gone).slot, wakes);
+        self.rqs.discard(gone);
+    }
+
+    fn insert(&mut self, slots: &mut Slots, bio: Bio, slot: u32, spot: Spot, wakes: &mut VecDeque<Waiter>) -> Submit {
+        let rq = self.rqs.create(bio, slot, self.now);
+        self.qos.queued(rq, bio.dir, self.hints);
         self.last_taken = Some(Taken { rq, end: None, absorbed: None });
+        if self.limits.task_plugs {
+            self.rqs.life_mut(rq).hints = self.hints;
+            if let Some(down) = self.plugs.add(&self.rqs, bio.task, rq) {
+                self.send_down(slots, down, false, wakes);
+            }
+        } else {
+            self.list(rq, spot);
+        }
         Submit::Queued(rq)
+    }
+
+    /// Hands a request to the elevator.
+    fn list(&mut self, rq: RqId, spot: Spot) {
+        let cx = self.context(self.now, self.rqs[rq].dir);
+        let tail = self.elevator.insert(&mut self.rqs, rq, spot, &cx);
+        let (now, dispatched) = (self.now, self.dispatched);
+        let life = self.rqs.life_mut(rq);
+        life.i = now;
+        life.tail = tail;
+        life.passed = dispatched;
+    }
+
+    /// Hands a task's plug list to the elevator. Without one, a list that was finished (and not cut short by a sleep) is
+    /// issued from its newest request to its oldest: 6.1 keeps it as a stack.
+    fn send_down(&mut self, slots: &mut Slots, list: PlugList, sleeps: bool, wakes: &mut VecDeque<Waiter>) {
+        let hints = self.hints;
+        let mut rqs = list.rqs;
+        if !sleeps && matches!(self.elevator, AnyElevator::NoScheduler(_)) {
+            rqs.reverse();
+        }
+        for rq in rqs {
+            self.hints = self.rqs.life(rq).hints;
+            let cx = self.context(self.now, self.rqs[rq].dir);
+            if self.elevator.append(&mut self.rqs, rq, &cx).is_some() {
+                self.drop_request(slots, rq, wakes);
+            } else {
+                self.list(rq, Spot::Tail);
+            }
+        }
+        self.hints = hints;
+    }
+
+    /// A task says that it has submitted all it wants to for now.
+    pub(crate) fn finish_plug(&mut self, slots: &mut Slots, task: u32, now: Nanos, wakes: &mut VecDeque<Waiter>) {
+        self.now = now;
+        if let Some(list) = self.plugs.finish(task) {
+            self.send_down(slots, list, false, wakes);
+        }
     }
 
     /// The request to start now, if the queue is not plugged, the device has room and the elevator has one.
@@ -167,9 +315,13 @@ impl Queue {
         if self.plugged || self.in_flight >= depth {
             return None;
         }
-        let cx = self.context(now);
+        self.now = now;
+        let cx = self.context(now, Dir::Read);
         let rq = self.elevator.dispatch(&mut self.rqs, &cx)?;
         self.in_flight += 1;
+        if !self.qos.is_off() {
+            self.qos.issued(rq, self.rqs[rq].dir, now);
+        }
         let r = &mut self.rqs[rq];
         r.started = true;
         let (sector, end) = (r.sector, r.end());
@@ -192,19 +344,30 @@ impl Queue {
         out: &mut Vec<Bio>,
         wakes: &mut VecDeque<Waiter>,
     ) {
-        let cx = self.context(now);
+        self.now = now;
+        let cx = self.context(now, self.rqs[rq].dir);
         self.elevator.complete(&mut self.rqs, rq, &cx);
         self.in_flight -= 1;
+        if !self.qos.is_off() {
+            self.qos.done(rq, self.rqs[rq].dir, Some(self.rqs.life(rq).d), now, wakes);
+        }
         slots.put(self.rqs.life(rq).slot, wakes);
         self.rqs.retire(rq, out);
     }
 
-    pub(crate) fn unplug(&mut self) {
+    /// Lets go what is held back: somebody is going to sleep.
+    pub(crate) fn unplug(&mut self, slots: &mut Slots, wakes: &mut VecDeque<Waiter>) {
         self.plugged = false;
+        if !self.plugs.is_empty() {
+            for list in self.plugs.take_all() {
+                self.send_down(slots, list, true, wakes);
+            }
+        }
     }
 
+    /// Requests are held back until somebody waits.
     pub(crate) fn plugged(&self) -> bool {
-        self.plugged
+        self.plugged || !self.plugs.is_empty()
     }
 
     /// The last bio taken in.

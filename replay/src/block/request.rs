@@ -7,7 +7,7 @@ use std::ops::{Index, IndexMut};
 
 use kreplay_traces::units::Nanos;
 
-use super::{Bio, BioKind, Dir, RqId};
+use super::{Bio, BioKind, Dir, Hints, RqId};
 
 /// No request, no bio.
 pub(crate) const NIL: u32 = u32::MAX;
@@ -60,6 +60,8 @@ pub(crate) struct Life {
     pub(crate) tail: bool,
     /// Slot that it holds, as [`super::slots::Slots`] numbers them.
     pub(crate) slot: u32,
+    /// What was said of that bio.
+    pub(crate) hints: Hints,
     /// First bio queued.
     pub(crate) q: Nanos,
     /// Inserted.
@@ -129,6 +131,7 @@ impl Requests {
             kind: bio.kind,
             tail: false,
             slot,
+            hints: Hints::default(),
             q: now,
             i: now,
             d: now,
@@ -258,5 +261,47 @@ impl IndexMut<RqId> for Requests {
     #[inline]
     fn index_mut(&mut self, rq: RqId) -> &mut Request {
         &mut self.hot[rq as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kreplay_traces::units::Sectors;
+
+    use super::*;
+
+    /// docs/MODEL.md states these.
+    #[test]
+    fn a_request_takes_112_bytes_and_a_bio_40() {
+        assert_eq!(size_of::<Request>(), 32);
+        assert!(size_of::<Life>() <= 80, "{}", size_of::<Life>());
+        assert!(size_of::<BioNode>() <= 40, "{}", size_of::<BioNode>());
+    }
+
+    #[test]
+    fn tables_grow_to_the_largest_load_and_no_further() {
+        let mut rqs = Requests::with_capacity(0);
+        let mut out = Vec::new();
+        let bio = |k: u64| Bio {
+            dir: Dir::Read,
+            sector: Sectors(8 * k),
+            nr: 8,
+            partition: 0,
+            kind: BioKind::Data,
+            tag: 0,
+            task: 0,
+        };
+        for round in 0..100 {
+            let live: Vec<RqId> = (0..32)
+                .map(|k| {
+                    let rq = rqs.create(bio(100 * k), 0, Nanos(round));
+                    (1..4).for_each(|j| rqs.attach_back(rq, bio(100 * k + j)));
+                    rq
+                })
+                .collect();
+            live.into_iter().for_each(|rq| rqs.retire(rq, &mut out));
+            out.clear();
+        }
+        assert_eq!((rqs.hot.len(), rqs.life.len(), rqs.bios.len(), rqs.live()), (32, 32, 128, 0));
     }
 }

@@ -458,6 +458,7 @@ impl<'p> Sim<'p> {
             Event::BlockTimer => {
                 self.block_timer = None;
                 self.kick();
+                self.drain_wakes();
             }
             Event::LinkTick(l) => self.link_tick(l as usize),
             Event::Sample => {

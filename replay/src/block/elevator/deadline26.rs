@@ -156,10 +156,10 @@ impl Elevator for Deadline26 {
     fn insert(&mut self, rqs: &mut Requests, rq: RqId, _: Spot, cx: &Context) -> bool {
         let dir = rqs[rq].dir.index();
         let deadline = cx.now + self.expire[dir];
-        match self.deadlines.get_mut(rq as usize) {
-            Some(d) => *d = deadline,
-            None => self.deadlines.push(deadline),
+        if self.deadlines.len() <= rq as usize {
+            self.deadlines.resize(rq as usize + 1, deadline);
         }
+        self.deadlines[rq as usize] = deadline;
         self.sorted[dir].insert(rqs[rq].sector, rq);
         self.fifo[dir].push_back(rqs, rq);
         self.hash.add(rqs[rq].end(), rq);

@@ -7,15 +7,16 @@ use kreplay_traces::units::Nanos;
 
 use super::super::list::List;
 use super::super::request::{NIL, Requests};
-use super::super::{Bio, RqId};
+use super::super::{Bio, Dir, RqId};
 use super::{Context, Elevator, End, Spot, Verdict};
+use crate::config::KyberConfig;
 
 /// Tokens at the start, and the most there are: reads, writes.
 const MAX_DEPTH: [u32; 2] = [256, 128];
 /// Requests of a direction in a row.
 const BATCH: [u32; 2] = [16, 8];
-/// Latency targets.
-const TARGET: [Nanos; 2] = [Nanos::from_millis(2), Nanos::from_millis(10)];
+/// Share of the scheduler tags that asynchronous requests may use, percent.
+const ASYNC_PERCENT: u32 = 75;
 /// Buckets are a quarter of the target wide; the last also holds everything beyond.
 const BUCKETS: usize = 8;
 /// Buckets within the target.
@@ -89,6 +90,8 @@ impl Domain {
 /// The scheduler of one queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Kyber {
+    /// Latency targets of reads and writes.
+    target: [Nanos; 2],
     domains: [Domain; 2],
     current: usize,
     batching: u32,
@@ -96,8 +99,9 @@ pub(crate) struct Kyber {
 }
 
 impl Kyber {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(c: &KyberConfig) -> Self {
         Self {
+            target: [c.read_lat_us, c.write_lat_us].map(|us| Nanos(us.max(1) * 1000)),
             domains: MAX_DEPTH.map(|depth| Domain { depth, ..Domain::default() }),
             current: 0,
             batching: 0,
@@ -195,8 +199,8 @@ impl Elevator for Kyber {
         let dir = rqs[rq].dir.index();
         let d = &mut self.domains[dir];
         d.in_flight -= 1;
-        d.io.add(cx.now.saturating_sub(life.d), TARGET[dir]);
-        d.total.add(cx.now.saturating_sub(life.q), TARGET[dir]);
+        d.io.add(cx.now.saturating_sub(life.d), self.target[dir]);
+        d.total.add(cx.now.saturating_sub(life.q), self.target[dir]);
         let due = *self.timer.get_or_insert(cx.now + TIMER);
         if cx.now >= due {
             self.timer = None;
@@ -211,6 +215,10 @@ impl Elevator for Kyber {
     fn position(&self, _: &Requests, _: RqId) -> Option<usize> {
         None
     }
+
+    fn word_depth(&self, _: Dir, sync: bool, word: u32) -> u32 {
+        if sync { word } else { (word * ASYNC_PERCENT / 100).max(1) }
+    }
 }
 
 #[cfg(test)]
@@ -219,12 +227,13 @@ mod tests {
 
     #[test]
     fn percentiles_fall_into_quarters_of_the_target() {
+        let target = [Nanos::from_millis(2)];
         let mut h = Histogram::default();
         for _ in 0..90 {
-            h.add(Nanos(500_000), TARGET[0]);
+            h.add(Nanos(500_000), target[0]);
         }
         for _ in 0..10 {
-            h.add(Nanos::from_millis(50), TARGET[0]);
+            h.add(Nanos::from_millis(50), target[0]);
         }
         assert_eq!(h.clone().take(90), 0);
         assert_eq!(h.take(91), 7);
@@ -233,12 +242,13 @@ mod tests {
 
     #[test]
     fn slow_reads_take_tokens_from_writes() {
-        let mut k = Kyber::new();
+        let mut k = Kyber::new(&KyberConfig::default());
+        let target = k.target;
         for _ in 0..SAMPLES {
             // Reads 2.5 times their target at the device: congestion. Writes well within theirs.
-            k.domains[0].io.add(Nanos::from_millis(5), TARGET[0]);
-            k.domains[0].total.add(Nanos::from_millis(5), TARGET[0]);
-            k.domains[1].total.add(Nanos::from_millis(4), TARGET[1]);
+            k.domains[0].io.add(Nanos::from_millis(5), target[0]);
+            k.domains[0].total.add(Nanos::from_millis(5), target[0]);
+            k.domains[1].total.add(Nanos::from_millis(4), target[1]);
         }
         k.adapt(Nanos::from_secs(1));
         // Writes: p99 in the second quarter, so the depth is halved; reads stay at their maximum.

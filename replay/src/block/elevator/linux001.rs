@@ -3,6 +3,10 @@
 //! No merging. A request is inserted in order of (drive, cylinder, head, sector), which is the order of (drive, sector),
 //! but never before the second one listed. A flag marks that a process is sorting; a completion that finds it set does
 //! not start the next command, and forgets to say that the controller is idle, so nobody ever starts it again.
+//!
+//! A second race needs a list of one element, the one in service: if its interrupt comes after the inserting process has
+//! read the head of the list and before it has linked its request to it, the request hangs on an element that was freed,
+//! and is lost. The correction of the first does not close this window.
 
 use super::super::list::List;
 use super::super::request::{NIL, Requests};
@@ -24,6 +28,10 @@ pub(crate) struct Linux001 {
     hung: bool,
     /// Numbers of submissions that an interrupt hits.
     hits: Vec<u64>,
+    /// Numbers of those that it hits between reading the head and linking.
+    late_hits: Vec<u64>,
+    /// The current one is such a submission.
+    head_read: bool,
     submissions: u64,
 }
 
@@ -36,6 +44,8 @@ impl Linux001 {
             interrupted: false,
             hung: false,
             hits: config.irq_during_sort.clone(),
+            late_hits: config.irq_after_head_load.clone(),
+            head_read: false,
             submissions: 0,
         }
     }
@@ -53,16 +63,24 @@ impl Linux001 {
 
 impl Elevator for Linux001 {
     fn offer(&mut self, rqs: &mut Requests, _: &Bio, _: &Context) -> Verdict {
-        let hit = self.hits.contains(&self.submissions);
+        let late = self.late_hits.contains(&self.submissions);
+        let hit = late || self.hits.contains(&self.submissions);
         self.submissions += 1;
+        self.head_read = false;
         // The interrupt of the command in service arrives during this insertion: its completion will find the flag.
         if hit && self.list.head != NIL && rqs[self.list.head].started {
             self.interrupted = true;
+            self.head_read = late;
         }
         Verdict::Insert(Spot::Tail)
     }
 
     fn insert(&mut self, rqs: &mut Requests, rq: RqId, _: Spot, _: &Context) -> bool {
+        if std::mem::take(&mut self.head_read) && self.list.len() == 1 {
+            // Linked to an element that the interrupt freed: on no list, never served, its slot never freed.
+            self.sorting = false;
+            return false;
+        }
         let key = |at: RqId| (rqs[at].partition, rqs[at].sector);
         let x = key(rq);
         let place = match self.list.len() {

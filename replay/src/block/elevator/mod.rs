@@ -3,17 +3,24 @@
 //! One file a scheduler. A new one is a file with a type that implements [`Elevator`], an arm of [`AnyElevator`] and a
 //! line in [`REGISTRY`].
 
+mod adjacent;
+mod anticipatory;
+mod bfq;
 #[cfg(test)]
 mod canary;
+mod cfq;
+mod cfq26;
 mod deadline26;
 mod kyber;
 mod linus;
 mod linux001;
 mod linux22;
+mod linux2216;
 mod merge_hash;
 mod mq_deadline;
 mod none;
 mod noop;
+mod rbtree;
 mod sorted;
 
 use kreplay_traces::units::Nanos;
@@ -21,7 +28,7 @@ use kreplay_traces::units::Nanos;
 use super::error::{ConfigError, suggest};
 use super::list::List;
 use super::request::{NIL, Requests};
-use super::{Bio, IoClass, RqId};
+use super::{Bio, Dir, IoClass, RqId};
 use crate::config::ElevatorConfig;
 
 /// What an elevator may know of its queue when it is called.
@@ -37,6 +44,14 @@ pub(crate) struct Context {
     pub(crate) plugged: bool,
     /// Priority class of the bio.
     pub(crate) class: IoClass,
+    /// Its level within the class, 0 to 7.
+    pub(crate) level: u8,
+    /// Somebody waits for it: a read, or a write that is to be on the disk before its writer goes on.
+    pub(crate) sync: bool,
+    /// The device has an arm to move.
+    pub(crate) rotational: bool,
+    /// Bios are merged in their tasks' plug lists first.
+    pub(crate) task_plugs: bool,
     /// Largest request, sectors.
     pub(crate) max_sectors: u32,
     /// Largest request, segments.
@@ -99,6 +114,14 @@ pub(crate) trait Elevator {
     fn timer(&self) -> Option<Nanos> {
         None
     }
+    /// Of each `word` scheduler tags, how many such a request may use (blk-mq's `limit_depth`).
+    fn word_depth(&self, _dir: Dir, _sync: bool, word: u32) -> u32 {
+        word
+    }
+    /// Appends a request that comes from a task's plug list to one that is queued, if it continues it; which one has it.
+    fn append(&mut self, _rqs: &mut Requests, _rq: RqId, _cx: &Context) -> Option<RqId> {
+        None
+    }
 }
 
 macro_rules! any_elevator {
@@ -136,6 +159,13 @@ macro_rules! any_elevator {
             fn timer(&self) -> Option<Nanos> {
                 match self { $($(#[$attr])* Self::$variant(e) => e.timer()),+ }
             }
+            #[inline]
+            fn word_depth(&self, dir: Dir, sync: bool, word: u32) -> u32 {
+                match self { $($(#[$attr])* Self::$variant(e) => e.word_depth(dir, sync, word)),+ }
+            }
+            fn append(&mut self, rqs: &mut Requests, rq: RqId, cx: &Context) -> Option<RqId> {
+                match self { $($(#[$attr])* Self::$variant(e) => e.append(rqs, rq, cx)),+ }
+            }
         }
     };
 }
@@ -145,6 +175,11 @@ any_elevator! {
     Noop(noop::Noop),
     Linux001(linux001::Linux001),
     Linux22(linux22::Linux22),
+    Linux2216(linux2216::Linux2216),
+    Anticipatory(Box<anticipatory::Anticipatory>),
+    Cfq26(Box<cfq26::Cfq26>),
+    Cfq(Box<cfq::Cfq>),
+    Bfq(Box<bfq::Bfq>),
     Deadline26(Box<deadline26::Deadline26>),
     NoScheduler(none::NoScheduler),
     Kyber(Box<kyber::Kyber>),
@@ -174,6 +209,10 @@ pub struct PolicyInfo {
     pub name: &'static str,
     /// Kernels, and what sets it apart.
     pub about: &'static str,
+    /// It may keep a free device idle while requests wait, and says until when.
+    pub idles: bool,
+    /// A request may wait for as long as others keep coming: nothing in the policy bounds it.
+    pub starves: bool,
     build: fn(&ElevatorConfig) -> AnyElevator,
 }
 
@@ -182,82 +221,163 @@ static REGISTRY: &[PolicyInfo] = &[
     PolicyInfo {
         name: "linux-0.01",
         about: "0.01: sorted insertion behind the second request; may lock up when an interrupt meets the sorting",
+        idles: false,
+        starves: true,
         build: |c| AnyElevator::Linux001(linux001::Linux001::new(c, false)),
     },
     PolicyInfo {
         name: "linux-0.01-fixed",
         about: "0.01 with the lock-up corrected",
+        idles: false,
+        starves: true,
         build: |c| AnyElevator::Linux001(linux001::Linux001::new(c, true)),
     },
     PolicyInfo {
         name: "linux-2.2.20",
         about: "2.2.18 to 2.2.20: latency in events, requests out of patience are barriers",
+        idles: false,
+        starves: false,
         build: |c| AnyElevator::Linux22(linux22::Linux22::new(c)),
+    },
+    PolicyInfo {
+        name: "linux-2.2.16",
+        about: "2.2.16 and 2.2.17: latency in segments, small write requests while reads wait (max-bomb-segments)",
+        idles: false,
+        starves: false,
+        build: |c| AnyElevator::Linux2216(linux2216::Linux2216::new(c)),
+    },
+    PolicyInfo {
+        name: "linus-2.4.0",
+        about: "elevator_linus of 2.4.0: sorted insertion from the tail, merging in a walk of its own",
+        idles: false,
+        starves: false,
+        build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::TwoStep)),
+    },
+    PolicyInfo {
+        name: "linus-2.4.1",
+        about: "elevator_linus of 2.4.1: one walk; hints from requests of the same direction, behind a higher sector",
+        idles: false,
+        starves: false,
+        build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::First)),
     },
     PolicyInfo {
         name: "linus-2.4",
         about: "elevator_linus of 2.4.2 to 2.4.19: charged for what is looked at, latency in requests and sectors",
+        idles: false,
+        starves: false,
         build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::A)),
     },
     PolicyInfo {
         name: "linus-2.4.20",
         about: "elevator_linus of 2.4.20: charged for what goes ahead",
+        idles: false,
+        starves: false,
         build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::C)),
     },
     PolicyInfo {
         name: "linus-2.4.21",
         about: "elevator_linus of 2.4.21 to 2.4.31: a request out of patience may still grow at its end",
+        idles: false,
+        starves: false,
         build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::D)),
     },
     PolicyInfo {
         name: "noop-2.4",
         about: "elevator_noop of 2.4: merges, appends otherwise",
+        idles: false,
+        starves: false,
         build: |c| AnyElevator::Noop(noop::Noop::new(c)),
     },
     PolicyInfo {
         name: "read-latency",
         about: "linus-2.4 with the read promotion of December 2001",
+        idles: false,
+        starves: false,
         build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::ReadLatency)),
     },
     PolicyInfo {
         name: "read-latency2",
         about: "read-latency2 of 2.4.19-pre5: promotion, and merging beyond requests out of patience",
+        idles: false,
+        starves: false,
         build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::ReadLatency2)),
     },
     PolicyInfo {
         name: "read-latency2-rh",
         about: "read-latency2 as in Red Hat's 2.4.18: merges cost nothing",
+        idles: false,
+        starves: false,
         build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::ReadLatency2RedHat)),
     },
     PolicyInfo {
         name: "read-latency2-2.4.32",
         about: "read-latency2 on 2.4.32: no promotion past other reads",
+        idles: false,
+        starves: false,
         build: |c| AnyElevator::Linus(linus::Linus::new(c, linus::Generation::ReadLatency2On2432)),
+    },
+    PolicyInfo {
+        name: "anticipatory",
+        about: "anticipatory scheduler of 2.6: batches by time, waits for the next request of whoever read last",
+        idles: true,
+        starves: false,
+        build: |c| AnyElevator::Anticipatory(Box::new(anticipatory::Anticipatory::new(&c.anticipatory))),
+    },
+    PolicyInfo {
+        name: "cfq-2.6.12",
+        about: "CFQ of 2.6.12: a queue per process, in turn by service received",
+        idles: false,
+        starves: false,
+        build: |c| AnyElevator::Cfq26(Box::new(cfq26::Cfq26::new(&c.cfq_2_6))),
+    },
+    PolicyInfo {
+        name: "cfq",
+        about: "CFQ of 3.x and 4.x: time slices per process, idling for sequential readers",
+        idles: true,
+        starves: false,
+        build: |c| AnyElevator::Cfq(Box::new(cfq::Cfq::new(&c.cfq))),
+    },
+    PolicyInfo {
+        name: "bfq",
+        about: "BFQ of 6.1: budgets in sectors, fair queueing, weight raising for interactive processes",
+        idles: true,
+        starves: false,
+        build: |c| AnyElevator::Bfq(Box::new(bfq::Bfq::new(&c.bfq))),
     },
     PolicyInfo {
         name: "deadline-2.6",
         about: "deadline of 2.6.12: one-way sweeps per direction, bounded by deadlines",
+        idles: false,
+        starves: false,
         build: |c| AnyElevator::Deadline26(Box::new(deadline26::Deadline26::new(&c.deadline))),
     },
     PolicyInfo {
         name: "none",
         about: "blk-mq without a scheduler: first in, first out, merging within a task's plug list",
+        idles: false,
+        starves: false,
         build: |_| AnyElevator::NoScheduler(none::NoScheduler::default()),
     },
     PolicyInfo {
         name: "kyber",
         about: "Kyber of 6.1: first in, first out per direction, throttled by latency targets",
-        build: |_| AnyElevator::Kyber(Box::new(kyber::Kyber::new())),
+        idles: false,
+        starves: false,
+        build: |c| AnyElevator::Kyber(Box::new(kyber::Kyber::new(&c.kyber))),
     },
     PolicyInfo {
         name: "mq-deadline",
         about: "mq-deadline of 6.1: sector order in batches, bounded by deadlines, three priority classes",
+        idles: false,
+        starves: false,
         build: |c| AnyElevator::MqDeadline(Box::new(mq_deadline::MqDeadline::new(&c.deadline))),
     },
     #[cfg(test)]
     PolicyInfo {
         name: "newest-first",
         about: "starves on purpose",
+        idles: false,
+        starves: true,
         build: |_| AnyElevator::NewestFirst(canary::NewestFirst::new()),
     },
 ];

@@ -9,7 +9,7 @@ use super::super::list::List;
 use super::super::request::{NIL, Requests};
 use super::super::{Bio, Dir, IoClass, RqId};
 use super::merge_hash::MergeHash;
-use super::sorted::Sorted;
+use super::rbtree::{Nodes, SectorTree};
 use super::{Context, Elevator, End, Spot, Verdict};
 use crate::config::DeadlineConfig;
 
@@ -27,7 +27,7 @@ struct Note {
 /// Queued requests of a priority class.
 #[derive(Clone, Debug, Default)]
 struct Class {
-    sorted: [Sorted; 2],
+    sorted: [SectorTree; 2],
     fifo: [List; 2],
     /// Next of the running batch, per direction.
     next: [RqId; 2],
@@ -43,7 +43,9 @@ pub(crate) struct MqDeadline {
     fifo_batch: u32,
     front_merges: bool,
     prio_aging: Nanos,
+    async_depth: u32,
     classes: [Class; 3],
+    nodes: Nodes,
     notes: Vec<Note>,
     hash: MergeHash,
     last_merge: RqId,
@@ -62,7 +64,9 @@ impl MqDeadline {
             fifo_batch: config.fifo_batch,
             front_merges: config.front_merges,
             prio_aging: Nanos::from_millis(config.prio_aging_expire_ms),
+            async_depth: config.async_depth,
             classes: [class(), class(), class()],
+            nodes: Nodes::default(),
             notes: Vec::new(),
             hash: MergeHash::default(),
             last_merge: NIL,
@@ -101,14 +105,14 @@ impl MqDeadline {
         if !self.front_merges {
             return None;
         }
-        let found = self.classes[class as usize].sorted[bio.dir.index()].at(end)?;
-        self.may_join(rqs, found, bio, class).then_some((found, End::Front))
+        let found = self.nodes.at(self.classes[class as usize].sorted[bio.dir.index()], end);
+        (found != NIL && self.may_join(rqs, found, bio, class)).then_some((found, End::Front))
     }
 
     fn remove(&mut self, rqs: &mut Requests, rq: RqId) {
         let (class, dir) = (self.notes[rq as usize].class as usize, rqs[rq].dir.index());
         let class = &mut self.classes[class];
-        class.sorted[dir].remove(rqs[rq].sector, rq);
+        self.nodes.remove(&mut class.sorted[dir], rq);
         class.fifo[dir].remove(rqs, rq);
         self.hash.remove(rq);
         if self.last_merge == rq {
@@ -120,10 +124,9 @@ impl MqDeadline {
     /// Merges whole requests where the bio closed a gap.
     fn absorb_neighbour(&mut self, rqs: &mut Requests, rq: RqId, end: End, cx: &Context) -> Option<(RqId, RqId)> {
         let (class, dir) = (self.notes[rq as usize].class, rqs[rq].dir.index());
-        let sorted = &self.classes[class as usize].sorted[dir];
         let (a, b) = match end {
-            End::Back => (rq, sorted.next(rqs, rq)),
-            End::Front => (sorted.prev(rqs, rq), rq),
+            End::Back => (rq, self.nodes.next(rq)),
+            End::Front => (self.nodes.prev(rq), rq),
         };
         if a == NIL || b == NIL || !self.mergeable(rqs, a) || !self.mergeable(rqs, b) {
             return None;
@@ -140,7 +143,7 @@ impl MqDeadline {
         }
         let class = &mut self.classes[class as usize];
         if class.next[dir] == b {
-            class.next[dir] = class.sorted[dir].next(rqs, b);
+            class.next[dir] = self.nodes.next(b);
         }
         class.outstanding -= 1;
         self.remove(rqs, b);
@@ -187,7 +190,7 @@ impl MqDeadline {
         }
         self.batching += 1;
         let c = &mut self.classes[class as usize];
-        c.next[dir] = c.sorted[dir].next(rqs, rq);
+        c.next[dir] = self.nodes.next(rq);
         self.remove(rqs, rq);
         Some(rq)
     }
@@ -205,19 +208,19 @@ impl Elevator for MqDeadline {
         }
         match end {
             End::Back => rqs.attach_back(rq, *bio),
-            End::Front => {
-                let sorted = &mut self.classes[cx.class as usize].sorted[bio.dir.index()];
-                let old = rqs[rq].sector;
-                rqs.attach_front(rq, *bio);
-                sorted.remove(old, rq);
-                sorted.insert(rqs[rq].sector, rq);
-            }
+            End::Front => rqs.attach_front(rq, *bio),
         }
         if let Some((into, absorbed)) = self.absorb_neighbour(rqs, rq, end, cx) {
             return Verdict::Merged { into, end, absorbed: Some(absorbed) };
         }
-        if end == End::Back {
-            self.hash.add(rqs[rq].end(), rq);
+        // Sorted anew only now: while neighbours are looked for, the tree still has the request in its old place.
+        match end {
+            End::Back => self.hash.add(rqs[rq].end(), rq),
+            End::Front => {
+                let sorted = &mut self.classes[cx.class as usize].sorted[bio.dir.index()];
+                self.nodes.remove(sorted, rq);
+                self.nodes.insert(sorted, rqs[rq].sector, rq);
+            }
         }
         self.last_merge = rq;
         Verdict::Merged { into: rq, end, absorbed: None }
@@ -226,12 +229,12 @@ impl Elevator for MqDeadline {
     fn insert(&mut self, rqs: &mut Requests, rq: RqId, _: Spot, cx: &Context) -> bool {
         let dir = rqs[rq].dir.index();
         let note = Note { deadline: cx.now + self.expire[dir], class: cx.class, no_merge: false };
-        match self.notes.get_mut(rq as usize) {
-            Some(n) => *n = note,
-            None => self.notes.push(note),
+        if self.notes.len() <= rq as usize {
+            self.notes.resize(rq as usize + 1, note);
         }
+        self.notes[rq as usize] = note;
         let class = &mut self.classes[cx.class as usize];
-        class.sorted[dir].insert(rqs[rq].sector, rq);
+        self.nodes.insert(&mut class.sorted[dir], rqs[rq].sector, rq);
         class.fifo[dir].push_back(rqs, rq);
         class.outstanding += 1;
         self.hash.add(rqs[rq].end(), rq);
@@ -273,5 +276,38 @@ impl Elevator for MqDeadline {
 
     fn position(&self, _: &Requests, _: RqId) -> Option<usize> {
         None
+    }
+
+    /// `dd_limit_depth`, with `async-depth` counted per word of 64 tags.
+    fn word_depth(&self, dir: Dir, sync: bool, word: u32) -> u32 {
+        if self.async_depth == 0 || (sync && dir == Dir::Read) { word } else { self.async_depth.clamp(1, word) }
+    }
+
+    /// `elv_attempt_insert_merge`: behind the request merged last, then behind whichever ends there; then what follows.
+    fn append(&mut self, rqs: &mut Requests, rq: RqId, cx: &Context) -> Option<RqId> {
+        let fits = |s: &Self, a: RqId| {
+            let (x, y) = (&rqs[a], &rqs[rq]);
+            s.mergeable(rqs, a)
+                && s.notes[a as usize].class == cx.class
+                && x.dir == y.dir
+                && x.end() == y.sector
+                && x.nr + y.nr <= cx.max_sectors
+                && x.segments + y.segments <= cx.max_segments
+        };
+        let last = self.last_merge;
+        let into = if last != NIL && fits(self, last) {
+            last
+        } else {
+            let notes = &self.notes;
+            let found = self.hash.find(rqs[rq].sector, |r| !rqs[r].started && !notes[r as usize].no_merge);
+            if found == NIL || !fits(self, found) {
+                return None;
+            }
+            found
+        };
+        rqs.absorb(into, rq);
+        self.hash.add(rqs[into].end(), into);
+        self.last_merge = into;
+        Some(into)
     }
 }

@@ -1,7 +1,8 @@
 //! No scheduler (blk-mq's `none`, Linux 6.1 `block/blk-mq.c`): first in, first out.
 //!
-//! The only merging left is that of the submitting task's plug list: a bio joins the request that its task queued last,
-//! unless that one has grown to the size at which a plug list is flushed.
+//! Where tasks have no plug lists, the merging of such a list is done here: a bio joins the request that its task queued
+//! last, unless that one has grown to the size at which a plug list is flushed. Where they have, a bio may still join one of
+//! the newest requests of the software queue (`blk_bio_list_merge`).
 
 use rustc_hash::FxHashMap;
 
@@ -13,6 +14,9 @@ use super::{Context, Elevator, End, Spot, Verdict};
 /// A request of this size flushes its task's plug list: 128 KiB.
 const FLUSH_SECTORS: u32 = 256;
 
+/// Requests of the software queue that a bio may join, from the newest on.
+const LOOK_BACK: usize = 8;
+
 /// First in, first out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NoScheduler {
@@ -21,25 +25,43 @@ pub(crate) struct NoScheduler {
     newest: FxHashMap<u32, RqId>,
 }
 
+/// Joins a bio to a request that it adjoins, if it fits.
+fn join(rqs: &mut Requests, rq: RqId, bio: &Bio, cx: &Context) -> Option<Verdict> {
+    let r = &rqs[rq];
+    let room = r.nr + bio.nr <= cx.max_sectors && r.segments < cx.max_segments;
+    if !room || r.dir != bio.dir || r.partition != bio.partition {
+        return None;
+    }
+    let start = bio.sector.get();
+    let end = if r.end() == start {
+        rqs.attach_back(rq, *bio);
+        End::Back
+    } else if r.sector == start + u64::from(bio.nr) {
+        rqs.attach_front(rq, *bio);
+        End::Front
+    } else {
+        return None;
+    };
+    Some(Verdict::Merged { into: rq, end, absorbed: None })
+}
+
 impl Elevator for NoScheduler {
     fn offer(&mut self, rqs: &mut Requests, bio: &Bio, cx: &Context) -> Verdict {
-        let Some(&rq) = self.newest.get(&bio.task) else { return Verdict::Insert(Spot::Tail) };
-        let r = &rqs[rq];
-        let room = r.nr + bio.nr <= cx.max_sectors && r.segments < cx.max_segments && r.nr < FLUSH_SECTORS;
-        if !room || r.dir != bio.dir || r.partition != bio.partition {
-            return Verdict::Insert(Spot::Tail);
+        if !cx.task_plugs {
+            let newest = self.newest.get(&bio.task).copied().filter(|&rq| rqs[rq].nr < FLUSH_SECTORS);
+            return newest.and_then(|rq| join(rqs, rq, bio, cx)).unwrap_or(Verdict::Insert(Spot::Tail));
         }
-        let start = bio.sector.get();
-        let end = if r.end() == start {
-            rqs.attach_back(rq, *bio);
-            End::Back
-        } else if r.sector == start + u64::from(bio.nr) {
-            rqs.attach_front(rq, *bio);
-            End::Front
-        } else {
-            return Verdict::Insert(Spot::Tail);
-        };
-        Verdict::Merged { into: rq, end, absorbed: None }
+        let mut at = self.list.tail;
+        for _ in 0..LOOK_BACK {
+            if at == NIL {
+                break;
+            }
+            if let Some(joined) = join(rqs, at, bio, cx) {
+                return joined;
+            }
+            at = rqs[at].prev;
+        }
+        Verdict::Insert(Spot::Tail)
     }
 
     fn insert(&mut self, rqs: &mut Requests, rq: RqId, _: Spot, _: &Context) -> bool {

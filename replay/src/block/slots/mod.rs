@@ -5,11 +5,13 @@
 
 mod sleep_chain;
 mod table22;
+mod tags;
 
 use std::collections::VecDeque;
 
 use sleep_chain::SleepChain;
 use table22::Table22;
+use tags::Tags;
 
 use super::{Dir, Waiter};
 use crate::config::{QueueConfig, SlotRule, WakeRule};
@@ -36,13 +38,15 @@ pub(crate) struct Slots {
     table: Table22,
     /// Wait list, for [`WakeRule::SleepChain`].
     chain: SleepChain,
+    /// For [`WakeRule::Tags`].
+    tags: Tags,
 }
 
 impl Slots {
     pub(crate) fn new(rule: WakeRule, total: u32, batch: u32) -> Self {
         let free = match rule {
-            WakeRule::Chain | WakeRule::SleepChain | WakeRule::Tags => [total, 0],
-            WakeRule::Table22 => [0, 0],
+            WakeRule::Chain | WakeRule::SleepChain => [total, 0],
+            WakeRule::Table22 | WakeRule::Tags => [0, 0],
             _ => [total.div_ceil(2), total / 2],
         };
         Self {
@@ -53,13 +57,14 @@ impl Slots {
             sleepers: [VecDeque::new(), VecDeque::new()],
             table: Table22::new(if rule == WakeRule::Table22 { total } else { 0 }),
             chain: SleepChain::default(),
+            tags: Tags::new(if rule == WakeRule::Tags { total } else { 0 }),
         }
     }
 
     /// Slots that no request holds.
     #[cfg(test)]
     pub(crate) fn idle(&self) -> u32 {
-        self.free[0] + self.free[1] + self.pending[0] + self.pending[1] + self.table.idle()
+        self.free[0] + self.free[1] + self.pending[0] + self.pending[1] + self.table.idle() + self.tags.idle()
     }
 
     /// Whether a table without directions has a free slot.
@@ -74,7 +79,7 @@ impl Slots {
 
     fn pool(&self, dir: Dir) -> usize {
         match self.rule {
-            WakeRule::Chain | WakeRule::SleepChain | WakeRule::Tags => 0,
+            WakeRule::Chain | WakeRule::SleepChain => 0,
             _ => dir.index(),
         }
     }
@@ -86,12 +91,23 @@ impl Slots {
         }
     }
 
-    /// Takes a slot; the number goes back to [`Slots::put`].
-    pub(crate) fn take(&mut self, dir: Dir) -> Option<u32> {
-        if self.rule == WakeRule::Table22 {
-            return self.table.take(dir);
+    /// Tags in a word of the tag map, if slots are tags.
+    pub(crate) fn tag_word(&self) -> Option<u32> {
+        (self.rule == WakeRule::Tags).then(|| self.tags.word())
+    }
+
+    /// Takes a slot; the number goes back to [`Slots::put`]. `depth`: of each word of tags, how many it may use.
+    pub(crate) fn take(&mut self, dir: Dir, depth: u32) -> Option<u32> {
+        match self.rule {
+            WakeRule::Table22 => return self.table.take(dir),
+            WakeRule::Tags => return self.tags.take(depth),
+            _ => {}
         }
-        let pool = self.pool(dir);
+        let mut pool = self.pool(dir);
+        if self.rule == WakeRule::ReadsSteal && self.free[pool] == 0 {
+            // Only reads have another list to look at.
+            pool = 1;
+        }
         if self.free[pool] == 0 {
             return None;
         }
@@ -135,9 +151,13 @@ impl Slots {
                     self.wake(0, 1, wakes);
                 }
             }
-            WakeRule::Tags => {
+            WakeRule::ReadsSteal => {
                 self.free[pool] += 1;
                 self.wake(0, 1, wakes);
+            }
+            WakeRule::Tags => {
+                let wake = self.tags.put(slot, self.batch);
+                self.wake(0, wake, wakes);
             }
             WakeRule::Table22 => {
                 self.table.put(slot);
@@ -173,7 +193,7 @@ impl Slots {
             WakeRule::AllLifo | WakeRule::AllPerDirection | WakeRule::Table22 => {
                 self.sleepers[list].push_front(sleeper);
             }
-            WakeRule::PendingBatch | WakeRule::OneFifo | WakeRule::Chain | WakeRule::Tags => {
+            WakeRule::PendingBatch | WakeRule::OneFifo | WakeRule::Chain | WakeRule::ReadsSteal | WakeRule::Tags => {
                 self.sleepers[list].push_back(sleeper);
             }
             WakeRule::SleepChain => self.chain.sleep(waiter),
@@ -181,16 +201,22 @@ impl Slots {
     }
 
     /// A woken process runs: a slot and it leaves the wait list, or none and it sleeps on in its old place.
-    pub(crate) fn take_woken(&mut self, dir: Dir, waiter: Waiter, wakes: &mut VecDeque<Waiter>) -> Option<u32> {
+    pub(crate) fn take_woken(
+        &mut self,
+        dir: Dir,
+        depth: u32,
+        waiter: Waiter,
+        wakes: &mut VecDeque<Waiter>,
+    ) -> Option<u32> {
         if self.rule == WakeRule::SleepChain {
             wakes.extend(self.chain.runs(waiter));
-            let slot = self.take(dir);
+            let slot = self.take(dir, depth);
             if slot.is_none() {
                 self.chain.sleep(waiter);
             }
             return slot;
         }
-        let slot = self.take(dir);
+        let slot = self.take(dir, depth);
         let list = &mut self.sleepers[self.list(dir)];
         if let Some(at) = list.iter().position(|s| s.waiter == waiter) {
             if slot.is_some() {
@@ -211,7 +237,8 @@ impl Slots {
 
     /// A woken process that fails unplugs again before it sleeps on.
     pub(crate) fn unplugs_again(&self) -> bool {
-        matches!(self.rule, WakeRule::PendingBatch | WakeRule::AllPerDirection | WakeRule::Chain | WakeRule::Table22)
+        use WakeRule::{AllPerDirection, Chain, PendingBatch, ReadsSteal, Table22};
+        matches!(self.rule, PendingBatch | AllPerDirection | Chain | ReadsSteal | Table22)
     }
 
     /// A process that got its slot after sleeping looks for a merge again.
@@ -225,16 +252,28 @@ impl Slots {
     }
 }
 
-/// Slots and batch of a queue of a machine with `ram_kib` of memory.
-pub(crate) fn sizes(queue: &QueueConfig, ram_kib: u64) -> (u32, u32) {
-    let slots = if queue.slots == 0 { by_memory(queue.slot_rule, ram_kib) } else { queue.slots };
+/// What the number of slots may depend on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machine {
+    /// Memory, KiB.
+    pub(crate) ram_kib: u64,
+    /// Requests that the device takes at a time.
+    pub(crate) device_depth: u32,
+    /// There is a scheduler (blk-mq: without one, the device's tags are all there are).
+    pub(crate) scheduler: bool,
+}
+
+/// Slots and batch of a queue.
+pub(crate) fn sizes(queue: &QueueConfig, machine: Machine) -> (u32, u32) {
+    let slots = if queue.slots == 0 { by_rule(queue.slot_rule, machine) } else { queue.slots };
     let batch = slots / queue.batch_divisor;
     let cap = if queue.batch_cap == 0 { u32::MAX } else { queue.batch_cap };
     (slots, batch.clamp(1, cap))
 }
 
-fn by_memory(rule: SlotRule, ram_kib: u64) -> u32 {
+fn by_rule(rule: SlotRule, machine: Machine) -> u32 {
     const KIB_PER_SLOT: u64 = 512;
+    let ram_kib = machine.ram_kib;
     let mib = ram_kib / 1024;
     let slots = match rule {
         SlotRule::Fixed if mib <= 32 => 64,
@@ -243,8 +282,11 @@ fn by_memory(rule: SlotRule, ram_kib: u64) -> u32 {
         SlotRule::PerMib => (ram_kib / KIB_PER_SLOT / 16 * 16).clamp(32, 1024),
         SlotRule::Pool if mib < 30 => 512,
         SlotRule::Pool => 1024,
+        SlotRule::Fixed256 => 256,
+        SlotRule::Tags if machine.scheduler => 2 * u64::from(machine.device_depth.min(128)),
+        SlotRule::Tags => u64::from(machine.device_depth),
     };
-    u32::try_from(slots).expect("at most 8192")
+    u32::try_from(slots).expect("at most 8192, or a device's depth")
 }
 
 #[cfg(test)]
@@ -253,11 +295,16 @@ mod tests {
 
     #[test]
     fn memory_gives_the_slots_that_each_kernel_says() {
-        let at = |rule, mib: u64| by_memory(rule, mib * 1024);
+        let at = |rule, mib: u64| by_rule(rule, Machine { ram_kib: mib * 1024, device_depth: 32, scheduler: true });
         assert_eq!([32, 33].map(|m| at(SlotRule::Fixed, m)), [64, 128]);
         assert_eq!([60, 64, 128, 256].map(|m| at(SlotRule::Ram247, m)), [128, 128, 256, 512]);
         assert_eq!([4, 64, 68, 4096].map(|m| at(SlotRule::PerMib, m)), [32, 128, 128, 1024]);
         assert_eq!([24, 64].map(|m| at(SlotRule::Pool, m)), [512, 1024]);
+        assert_eq!([24, 64].map(|m| at(SlotRule::Fixed256, m)), [256, 256]);
+        assert_eq!(at(SlotRule::Tags, 64), 64);
+        let none = Machine { ram_kib: 65_536, device_depth: 1023, scheduler: false };
+        assert_eq!(by_rule(SlotRule::Tags, none), 1023);
+        assert_eq!(by_rule(SlotRule::Tags, Machine { scheduler: true, ..none }), 256);
     }
 
     /// Puts `n` write slots back and says who was woken.
@@ -272,7 +319,7 @@ mod tests {
     /// No write slot free, writers 10 and 11 and the reader 12 asleep in this order.
     fn crowded(rule: WakeRule) -> Slots {
         let mut s = Slots::new(rule, 16, 2);
-        while s.take(Dir::Write).is_some() {}
+        while s.take(Dir::Write, 0).is_some() {}
         for (waiter, dir) in [(10, Dir::Write), (11, Dir::Write), (12, Dir::Read)] {
             s.wait(dir, waiter);
         }
@@ -283,9 +330,9 @@ mod tests {
     fn pending_slots_become_free_by_the_batch_and_wake_as_many() {
         let mut s = crowded(WakeRule::PendingBatch);
         assert!(freed(&mut s, 1).is_empty());
-        assert_eq!(s.take(Dir::Write), None, "freed, but pending");
+        assert_eq!(s.take(Dir::Write, 0), None, "freed, but pending");
         assert_eq!(freed(&mut s, 1), [10, 11]);
-        assert!(s.take(Dir::Write).is_some());
+        assert!(s.take(Dir::Write, 0).is_some());
     }
 
     #[test]
@@ -300,26 +347,40 @@ mod tests {
     fn a_sleeper_that_finds_nothing_keeps_its_place() {
         let mut s = crowded(WakeRule::AllLifo);
         let mut wakes = VecDeque::from(freed(&mut s, 2));
-        assert!(s.take_woken(Dir::Write, 11, &mut wakes).is_some());
-        assert!(s.take(Dir::Write).is_some(), "a newcomer");
-        assert_eq!(s.take_woken(Dir::Write, 10, &mut wakes), None);
+        assert!(s.take_woken(Dir::Write, 0, 11, &mut wakes).is_some());
+        assert!(s.take(Dir::Write, 0).is_some(), "a newcomer");
+        assert_eq!(s.take_woken(Dir::Write, 0, 10, &mut wakes), None);
         assert_eq!(s.waiting(), 2);
         assert_eq!(freed(&mut s, 2), [10], "12 is awake already");
     }
 
     #[test]
+    fn reads_of_2_4_0_take_write_slots_and_give_them_back_there() {
+        let mut s = Slots::new(WakeRule::ReadsSteal, 4, 1);
+        let got: Vec<_> = (0..4).map(|_| s.take(Dir::Read, 0)).collect();
+        assert_eq!(got, [Some(0), Some(0), Some(1), Some(1)]);
+        assert_eq!(s.take(Dir::Write, 0), None);
+        s.wait(Dir::Write, 7);
+        let mut wakes = VecDeque::new();
+        s.put(0, &mut wakes);
+        assert_eq!(s.take_woken(Dir::Write, 0, 7, &mut wakes), None, "woken for a slot that it cannot use");
+        s.put(1, &mut wakes);
+        assert_eq!((s.take_woken(Dir::Write, 0, 7, &mut wakes), wakes), (Some(1), VecDeque::from([7, 7])));
+    }
+
+    #[test]
     fn sleepers_of_0_01_wake_one_another() {
         let mut s = Slots::new(WakeRule::SleepChain, 1, 1);
-        assert!(s.take(Dir::Read).is_some());
+        assert!(s.take(Dir::Read, 0).is_some());
         for waiter in [1, 2, 3] {
             s.wait(Dir::Read, waiter);
         }
         let mut wakes = VecDeque::new();
         s.put(0, &mut wakes);
         assert_eq!(wakes, [3], "the newest only");
-        assert!(s.take_woken(Dir::Read, 3, &mut wakes).is_some());
+        assert!(s.take_woken(Dir::Read, 0, 3, &mut wakes).is_some());
         assert_eq!(wakes, [3, 2], "it readies the one before it");
-        assert_eq!(s.take_woken(Dir::Read, 2, &mut wakes), None);
+        assert_eq!(s.take_woken(Dir::Read, 0, 2, &mut wakes), None);
         assert_eq!((wakes, s.waiting()), (VecDeque::from([3, 2, 1]), 2));
     }
 }

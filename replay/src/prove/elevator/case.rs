@@ -10,9 +10,6 @@ pub(super) struct Case {
     pub(super) case: String,
     pub(super) schema: String,
     pub(super) elevator: String,
-    /// The outcome depends on how a red-black tree happened to be balanced.
-    #[serde(default)]
-    pub(super) rbtree_shape_dependent: bool,
     pub(super) params: Params,
     pub(super) requests: Vec<Request>,
     pub(super) expected: Vec<Taken>,

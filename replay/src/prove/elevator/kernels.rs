@@ -2,9 +2,12 @@
 
 use super::case::Case;
 use crate::block::elevator;
+use crate::block::qos::Qos;
 use crate::block::queue::{Limits, Queue};
 use crate::block::slots::Slots;
-use crate::config::{DeadlineConfig, ElevatorConfig, WakeRule};
+use crate::config::{
+    AnticipatoryConfig, BfqConfig, Cfq26Config, CfqConfig, DeadlineConfig, ElevatorConfig, KyberConfig, WakeRule,
+};
 
 /// A family of cases.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +101,12 @@ impl Setup {
             max_bomb_segments: p.max_bomb_segments,
             seek_cost: self.seek_cost,
             irq_during_sort: Vec::new(),
+            irq_after_head_load: Vec::new(),
+            anticipatory: AnticipatoryConfig::default(),
+            cfq: CfqConfig::default(),
+            cfq_2_6: Cfq26Config::default(),
+            bfq: BfqConfig::default(),
+            kyber: KyberConfig::default(),
             deadline: DeadlineConfig {
                 read_expire_ms: p.read_expire.unwrap_or(defaults.read_expire_ms),
                 write_expire_ms: p.write_expire.unwrap_or(defaults.write_expire_ms),
@@ -105,6 +114,7 @@ impl Setup {
                 fifo_batch: p.fifo_batch.unwrap_or(defaults.fifo_batch),
                 front_merges: p.front_merges.map_or(defaults.front_merges, |f| f != 0),
                 prio_aging_expire_ms: p.prio_aging_expire.unwrap_or(defaults.prio_aging_expire_ms),
+                async_depth: defaults.async_depth,
             },
         };
         let limits = Limits {
@@ -113,10 +123,12 @@ impl Setup {
             // 0.01 leaves the request in service listed, as the drivers with an active head do later.
             head_active: p.head_active != 0 || self.waits_for_completion,
             plugging: self.plugging,
+            task_plugs: false,
             depth: p.depth,
+            rotational: true,
         };
         let elevator = elevator::build(&config).map_err(|e| e.to_string())?;
-        Ok(Queue::new(elevator, limits, p.nr_requests))
+        Ok(Queue::new(elevator, limits, p.nr_requests, Qos::default()))
     }
 
     pub(super) fn slots(&self, case: &Case) -> Slots {

@@ -113,7 +113,7 @@ impl<'a> Machine<'a> {
                 self.start();
             } else if self.unplug_at.is_some_and(|t| t <= self.now) {
                 self.unplug_at = None;
-                self.queue.unplug();
+                self.queue.unplug(&mut self.slots, &mut self.wakes);
                 self.start();
             } else if let Some(p) = self.due() {
                 self.submit(p)?;
@@ -146,7 +146,7 @@ impl<'a> Machine<'a> {
 
     fn submit(&mut self, p: usize) -> Result<(), String> {
         let i = self.processes[p].bios[self.processes[p].next];
-        self.queue.class = self.case.requests[i].class()?;
+        self.queue.hints.class = self.case.requests[i].class()?;
         self.interrupt_sorting(i);
         let was_plugged = self.queue.plugged();
         let (bio, now) = (self.bio(i), self.time());
@@ -155,7 +155,7 @@ impl<'a> Machine<'a> {
         match outcome {
             Submit::Full => {
                 self.processes[p].asleep = true;
-                self.queue.wait(&mut self.slots, bio.dir, self.processes[p].pid);
+                self.queue.wait(&mut self.slots, bio.dir, self.processes[p].pid, &mut self.wakes);
                 self.unplugged_by_waiter();
                 self.start();
             }
@@ -166,7 +166,7 @@ impl<'a> Machine<'a> {
 
     fn retry(&mut self, p: usize) -> Result<(), String> {
         let i = self.processes[p].bios[self.processes[p].next];
-        self.queue.class = self.case.requests[i].class()?;
+        self.queue.hints.class = self.case.requests[i].class()?;
         let was_plugged = self.queue.plugged();
         let (bio, now, pid) = (self.bio(i), self.time(), self.processes[p].pid);
         let outcome = self.queue.retry(&mut self.slots, bio, pid, now, &mut self.wakes);

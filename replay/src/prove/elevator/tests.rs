@@ -30,6 +30,17 @@ fn bundled_cases_agree_in_everything() {
     assert!(report.cases >= 28, "two cases a family at least: {}", report.cases);
 }
 
+/// All recorded cases, where `KREPLAY_SHARED` names the folder that has them.
+#[test]
+fn all_recorded_cases_agree_in_everything() {
+    let dir = std::env::var_os("KREPLAY_SHARED").map(|d| PathBuf::from(d).join("oracle/elevator"));
+    let Some(dir) = dir.filter(|d| d.is_dir()) else { return };
+    let report = run(&dir).expect("readable");
+    assert_eq!(report.failed, []);
+    assert_eq!(report.skipped, []);
+    assert!(report.cases >= 344, "{}", report.cases);
+}
+
 #[test]
 fn a_spoilt_expectation_is_caught() {
     let line = &lines("linus-2.4.10.jsonl.zst")[0];

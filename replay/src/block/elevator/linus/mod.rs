@@ -7,6 +7,8 @@ mod promote;
 mod scan_a;
 mod scan_b;
 mod scan_cd;
+mod scan_first;
+mod two_step;
 
 use super::super::list::List;
 use super::super::request::{NIL, Requests};
@@ -26,6 +28,10 @@ enum Found {
 /// Which elevator_linus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generation {
+    /// 2.4.0.
+    TwoStep,
+    /// 2.4.1.
+    First,
     /// 2.4.2 to 2.4.19.
     A,
     /// 2.4.20.
@@ -70,6 +76,8 @@ impl Linus {
         let list = &self.list;
         let promote = |rqs: &Requests, found| promote::promote(list, rqs, bio, cx, found, self.max_bomb_segments);
         match self.generation {
+            Generation::TwoStep => two_step::scan(list, rqs, bio, cx),
+            Generation::First => scan_first::scan(list, rqs, bio, cx),
             Generation::A => scan_a::scan(list, rqs, bio, cx),
             Generation::ReadLatency => {
                 let found = scan_a::scan(list, rqs, bio, cx);
@@ -102,7 +110,8 @@ impl Linus {
 
     /// Every merge costs those behind it its sectors; later kernels charge in the scan instead.
     fn charges_merges(&self) -> bool {
-        matches!(self.generation, Generation::A | Generation::ReadLatency | Generation::ReadLatency2)
+        use Generation::{A, First, ReadLatency, ReadLatency2};
+        matches!(self.generation, A | First | ReadLatency | ReadLatency2)
     }
 
     fn merge(&mut self, rqs: &mut Requests, bio: &Bio, into: RqId, end: End, cx: &Context) -> Verdict {
@@ -119,7 +128,7 @@ impl Linus {
         let pair = self.list.neighbours(rqs, into, end, cx).filter(|&(a, b)| {
             let patience = rqs[a].seq.min(rqs[b].seq);
             let done = self.list.coalesce(rqs, a, b, cx);
-            if done {
+            if done && self.generation != Generation::TwoStep {
                 rqs[a].seq = patience;
             }
             done
@@ -143,8 +152,9 @@ impl Elevator for Linus {
         }
     }
 
-    fn insert(&mut self, rqs: &mut Requests, rq: RqId, spot: Spot, _: &Context) -> bool {
+    fn insert(&mut self, rqs: &mut Requests, rq: RqId, spot: Spot, cx: &Context) -> bool {
         rqs[rq].seq = self.latency[rqs[rq].dir.index()];
+        let spot = if self.generation == Generation::TwoStep { two_step::place(&self.list, rqs, rq, cx) } else { spot };
         self.list.place(rqs, rq, spot)
     }
 
