@@ -109,6 +109,8 @@ struct TaskState {
     last: Option<u32>,
     /// Sectors of that bio that no request has taken yet.
     left: u64,
+    /// When that bio was queued, or a request took of it: a task that slept for a tag has been busy until then.
+    busy: Nanos,
     /// The plug list holds something.
     plugged: bool,
     /// A release was seen that is not certain: index of the bio before it, hold time before.
@@ -148,6 +150,7 @@ impl Compiler {
                 if let Some(task) = self.known_task(row) {
                     let t = &mut self.states[task as usize];
                     t.left = t.left.saturating_sub(nr);
+                    t.busy = at;
                     // Between a release and this one a new request was made: the release was the task's own.
                     t.doubtful = None;
                 }
@@ -237,7 +240,7 @@ impl Compiler {
         state.doubtful = None;
         let Some(last) = state.last.filter(|&l| l < number) else { return };
         let a = &mut self.program.actions[last as usize];
-        let gap = at.saturating_sub(a.at);
+        let gap = at.saturating_sub(state.busy.max(a.at));
         if !self.program.coverage.plugs {
             a.hold_ns = if gap <= BURST { NO_UNPLUG } else { 0 };
         } else if a.hold_ns == NO_UNPLUG && gap > FORGOTTEN {
@@ -265,17 +268,9 @@ impl Compiler {
         let state = &mut self.states[task as usize];
         let Some(last) = state.last else { return };
         state.plugged = false;
+        // In the middle of a bio the list is released by rule, which the replay has itself: for its size, or before the task
+        // sleeps for a tag.
         if gets && state.left > 0 {
-            // In the middle of a bio the list is released for its size, which is the queue's own rule, or (UT) because
-            // the task sleeps for a slot: then what it held before that bio goes.
-            let task = self.program.actions[last as usize].task;
-            let before = self.program.tasks[task as usize].actions.iter().rev().nth(1).copied();
-            if let Some(before) = before.filter(|_| row.action == "UT") {
-                let b = &mut self.program.actions[before as usize];
-                if b.hold_ns == NO_UNPLUG {
-                    b.hold_ns = hold(b.at, at);
-                }
-            }
             return;
         }
         let a = &mut self.program.actions[last as usize];

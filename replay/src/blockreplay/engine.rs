@@ -460,9 +460,15 @@ impl<'a, O: Observe> Engine<'a, O> {
                 }
                 got = true;
             }
-            if !self.tasks[task as usize].pending.is_empty() {
-                self.tasks[task as usize].asleep = Some(if got { self.now } else { since });
-                return;
+            let t = &mut self.tasks[task as usize];
+            if !t.pending.is_empty() {
+                t.asleep = Some(if got { self.now } else { since });
+                if !got {
+                    return;
+                }
+                // It had its turn: whoever sleeps again does so behind the others.
+                self.waiters.rotate_left(1);
+                continue;
             }
             self.waiters.pop_front();
             if std::mem::take(&mut self.tasks[task as usize].owed) {
