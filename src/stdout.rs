@@ -4,6 +4,7 @@ use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use kreplay_reports::escape;
 use std::io::{self, Write as _};
+use std::path::Path;
 
 /// Prints a text for people; what a name in it could do to a terminal becomes visible instead.
 pub(crate) fn print(text: &str) -> Result<()> {
@@ -17,6 +18,11 @@ pub(crate) fn print_raw(text: &str) -> Result<()> {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => other.map_err(|e| CliError::new(Exit::Output, format!("cannot write to standard output: {e}"))),
     }
+}
+
+/// A path in a JSON document: bytes that are no UTF-8 become U+FFFD.
+pub(crate) fn json_path(path: &Path) -> serde_json::Value {
+    path.to_string_lossy().into()
 }
 
 /// Prints a document as indented JSON.

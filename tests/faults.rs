@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Said, kreplay, kreplay_in};
+use common::{PROGRAM, Said, kreplay, kreplay_in};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -130,8 +130,7 @@ fn a_standard_error_that_is_full_stops_nothing() {
     synth(dir.path(), "trace");
     let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
     let run = |args: &[&str], out: Stdio| {
-        let program = assert_cmd::cargo::cargo_bin("kreplay");
-        Command::new(program).args(args).current_dir(dir.path()).stdout(out).stderr(full()).status().unwrap().code()
+        Command::new(PROGRAM).args(args).current_dir(dir.path()).stdout(out).stderr(full()).status().unwrap().code()
     };
     assert_eq!(run(&["run", "trace", "-v", "linux-2.4.16", "-o", "out"], Stdio::null()), Some(0));
     assert!(dir.path().join("out/report.md").is_file());
@@ -145,9 +144,8 @@ fn a_standard_error_that_is_full_stops_nothing() {
 fn a_write_that_fails_leaves_nothing_under_a_final_name() {
     let dir = tempfile::tempdir().unwrap();
     synth(dir.path(), "trace");
-    let program = assert_cmd::cargo::cargo_bin("kreplay");
     let limited = |kib: u32, args: &str| {
-        let script = format!("trap '' XFSZ; ulimit -f {}; exec '{}' {args}", kib * 2, program.display());
+        let script = format!("trap '' XFSZ; ulimit -f {}; exec '{PROGRAM}' {args}", kib * 2);
         let output = Command::new("sh").args(["-c", &script]).current_dir(dir.path()).output().unwrap();
         Said {
             code: output.status.code().unwrap_or(-1),
@@ -186,4 +184,55 @@ fn a_folder_that_may_not_be_written_is_named() {
     let said = kreplay_in(dir.path(), &["run", "trace", "-v", "linux-2.4.16", "-o", "locked/out"]);
     assert_eq!(said.code, 7, "{}", said.err);
     assert!(said.err.contains("locked/out"), "{}", said.err);
+}
+
+#[test]
+fn a_wait_that_nothing_ends_is_left_out_of_the_replay() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("logs")).unwrap();
+    let log = "11111 1796035856.000000 wait4(-1, NULL, 0, NULL) = 11111 <0.100000>\n\
+        11111 1796035856.200000 read(3</mnt/f>, \"\"..., 4096) = 4096 <0.000020>\n";
+    fs::write(dir.path().join("logs/strace.log"), log).unwrap();
+    let said = kreplay_in(dir.path(), &["run", "logs", "-v", "linux-2.4.16", "-o", "out", "-q"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn names_that_are_no_utf8_are_names_like_others() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let logs = dir.path().join(std::ffi::OsStr::from_bytes(b"lo\xffgs"));
+    fs::create_dir(&logs).unwrap();
+    let line = "7 1700000000.100000 read(3</data/f>, \"\"..., 4096) = 4096 <0.000020>\n";
+    fs::write(logs.join(std::ffi::OsStr::from_bytes(b"a\xff.log")), line).unwrap();
+    fs::write(logs.join(std::ffi::OsStr::from_bytes(b"b\xff.txt")), "nothing of ours\n").unwrap();
+    let run = |args: &[&std::ffi::OsStr]| {
+        let output = Command::new(PROGRAM).args(args).current_dir(dir.path()).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), err)
+    };
+    let out = std::ffi::OsStr::from_bytes(b"tr\xfface");
+    let (code, text, err) = run(&["--json".as_ref(), "ingest".as_ref(), logs.as_ref(), "-o".as_ref(), out]);
+    assert_eq!(code, Some(0), "{err}");
+    serde_json::from_str::<serde_json::Value>(&text).unwrap();
+    let (code, text, err) = run(&["--json".as_ref(), "inspect".as_ref(), out]);
+    assert_eq!(code, Some(0), "{err}");
+    serde_json::from_str::<serde_json::Value>(&text).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_given_by_its_path_is_read_from_its_beginning() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = |i: u32| format!("7 17000{i:05}.100000 read(3</data/f>, \"\"..., 4096) = 4096 <0.000020>\n");
+    fs::write(dir.path().join("log"), (0..20_000).map(line).collect::<String>()).unwrap();
+    let script = format!("cat log | '{PROGRAM}' ingest /dev/stdin -o trace --json");
+    let output = Command::new("sh").args(["-c", &script]).current_dir(dir.path()).output().unwrap();
+    let facts: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(facts["counts"]["syscall"], 20_000, "{facts:#}");
+    let script = format!("mkfifo fifo; cat log > fifo & exec '{PROGRAM}' ingest fifo -o other --json");
+    let output = Command::new("sh").args(["-c", &script]).current_dir(dir.path()).output().unwrap();
+    let facts: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(facts["counts"]["syscall"], 20_000, "{facts:#}");
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::kreplay_in;
+use common::{PROGRAM, kreplay_in};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -113,7 +113,7 @@ fn an_interrupt_keeps_finished_cells_and_the_same_command_goes_on() {
     assert_eq!(kreplay_in(dir.path(), &["synth", "wr16", "-o", "trace"]).code, 0);
     let sweep = "machine.ram=24MiB,32MiB,40MiB,48MiB,56MiB,64MiB,72MiB,80MiB,88MiB,96MiB,104MiB,112MiB";
     let args = ["replay", "trace", "-v", "linux-2.4.16", "--set", sweep, "-j", "1", "-o", "out"];
-    let child = Command::new(assert_cmd::cargo::cargo_bin("kreplay"))
+    let child = Command::new(PROGRAM)
         .args(args)
         .current_dir(dir.path())
         .stdout(Stdio::piped())

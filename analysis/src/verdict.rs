@@ -183,9 +183,10 @@ impl Evidence<'_> {
         if standings.len() < 2 || worst.value.median < FELT_MS || !self.rule.differ(best.value, worst.value) {
             return None;
         }
+        let first = names(standings[..self.tied(&standings)].iter().map(|s| s.row.shown.clone()));
         Some(format!(
-            "The slowest {what} are shortest under {}: 99.9 % take at most {:.2} ms, against {:.2} ms under {}.",
-            best.row.shown, best.value.median, worst.value.median, worst.row.shown
+            "The slowest {what} are shortest under {first}: 99.9 % take at most {:.2} ms, against {:.2} ms under {}.",
+            best.value.median, worst.value.median, worst.row.shown
         ))
     }
 

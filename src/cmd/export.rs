@@ -40,7 +40,9 @@ pub(crate) fn run(cli: &Cli, args: &ExportArgs) -> Result<Exit> {
             stderr::say(&format!("{rows} block events read, {left_out} cannot be expressed in this format\n"));
         }
     } else {
-        stdout::print_json(&serde_json::json!({"output": args.output, "block_events": rows, "left_out": left_out}))?;
+        stdout::print_json(
+            &serde_json::json!({"output": stdout::json_path(&args.output), "block_events": rows, "left_out": left_out}),
+        )?;
     }
     Ok(if left_out > 0 { Exit::Skipped } else { Exit::Ok })
 }
@@ -74,9 +76,11 @@ fn write(trace: &TraceDir, to: Target, out: &mut impl Write) -> Result<io::Resul
 fn parquet(cli: &Cli, trace: &TraceDir, dir: &Path) -> Result<Exit> {
     let written = copy_tables(trace, dir)?;
     if cli.json {
-        let files: Vec<_> =
-            written.iter().map(|(path, rows)| serde_json::json!({"file": path, "rows": rows})).collect();
-        stdout::print_json(&serde_json::json!({"output": dir, "files": files}))?;
+        let files: Vec<_> = written
+            .iter()
+            .map(|(path, rows)| serde_json::json!({"file": stdout::json_path(path), "rows": rows}))
+            .collect();
+        stdout::print_json(&serde_json::json!({"output": stdout::json_path(dir), "files": files}))?;
     } else {
         let lines: Vec<String> =
             written.iter().map(|(path, rows)| format!("{}: {rows} rows\n", path.display())).collect();

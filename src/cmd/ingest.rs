@@ -48,12 +48,12 @@ fn several(cli: &Cli, args: &IngestArgs, existing: Existing) -> Result<Exit> {
 /// What was read, for programs.
 fn document(done: &Ingest) -> serde_json::Value {
     serde_json::json!({
-            "trace": done.path,
+            "trace": stdout::json_path(&done.path),
             "trace_id": done.manifest.trace_id,
             "counts": done.manifest.counts,
             "sources": done.manifest.sources,
             "skipped_files": done.report.iter().flat_map(|r| &r.skipped)
-                .map(|s| serde_json::json!({"path": s.path, "why": s.why})).collect::<Vec<_>>(),
+                .map(|s| serde_json::json!({"path": stdout::json_path(&s.path), "why": s.why})).collect::<Vec<_>>(),
             "warnings": done.manifest.warnings,
     })
 }

@@ -18,7 +18,7 @@ pub(crate) fn run(cli: &Cli, args: &ReplayArgs) -> Result<Exit> {
     let outcome = simulate(cli, &args.matrix, &plan, &results)?;
     if cli.json {
         stdout::print_json(&serde_json::json!({
-            "results": results,
+            "results": stdout::json_path(&results),
             "cells": outcome.cells,
             "reused": outcome.cells.iter().filter(|c| c.reused).count(),
             "events": outcome.events,

@@ -57,8 +57,8 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<Exit> {
     }
     if cli.json {
         stdout::print_json(&serde_json::json!({
-            "output": output.path,
-            "reports": REPORTS.map(|r| output.path.join(r)),
+            "output": stdout::json_path(&output.path),
+            "reports": REPORTS.map(|r| stdout::json_path(&output.path.join(r))),
             "cells": outcome.cells,
             "verdict": report.verdict,
         }))?;

@@ -26,7 +26,7 @@ pub(crate) fn run(cli: &Cli, args: &SynthArgs) -> Result<Exit> {
     let (path, manifest) = synth::write_trace(load, &params, None, output, options)?;
     if cli.json {
         stdout::print_json(&serde_json::json!({
-            "trace": path, "trace_id": manifest.trace_id, "load": load.name, "counts": manifest.counts,
+            "trace": stdout::json_path(&path), "trace_id": manifest.trace_id, "load": load.name, "counts": manifest.counts,
         }))?;
     } else {
         let rows: u64 = manifest.counts.values().sum();

@@ -36,7 +36,8 @@ impl Ingest {
     pub(crate) fn skipped(&self) -> bool {
         let rejects = self.manifest.count("reject") > 0;
         let cut = self.report.iter().flat_map(|r| &r.inputs).any(|i| i.cut.is_some() || i.changed.is_some());
-        rejects || cut
+        let unreadable = self.report.iter().flat_map(|r| &r.skipped).any(|s| s.unreadable);
+        rejects || cut || unreadable
     }
 
     /// The exit code for what was left out.

@@ -2,8 +2,11 @@
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use assert_cmd::Command;
 use std::path::Path;
+use std::process::Command;
+
+/// The program under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_kreplay");
 
 /// What a run of the program left.
 pub(crate) struct Said {
@@ -21,13 +24,8 @@ impl Said {
 
 /// Runs the program in `dir`, whose path is written DIR in what it says.
 pub(crate) fn kreplay_in(dir: &Path, args: &[&str]) -> Said {
-    let output = Command::cargo_bin("kreplay")
-        .expect("the program is built")
-        .args(args)
-        .current_dir(dir)
-        .env("COLUMNS", "100")
-        .output()
-        .expect("the program runs");
+    let output =
+        Command::new(PROGRAM).args(args).current_dir(dir).env("COLUMNS", "100").output().expect("the program runs");
     let real = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let text = |bytes: &[u8]| {
         String::from_utf8_lossy(bytes)

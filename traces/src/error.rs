@@ -187,7 +187,7 @@ impl Error {
             Self::NoSpace { .. } => "free some space and run the same command again: finished sources are reused",
             Self::NotWritable { .. } => "choose another output directory",
             Self::NotOurs { .. } => "choose a new or empty directory; nothing in it was touched",
-            Self::Exists { .. } => "choose another directory, or ask for it to be replaced",
+            Self::Exists { .. } => "choose another directory, or give --replace",
             Self::Locked { .. } => "wait for it to end, or choose another directory",
             Self::NotATrace { .. } => "make one from logs with `kreplay ingest`",
             Self::NewerSchema { .. } => "use a newer kreplay, or ingest the logs again",

@@ -34,7 +34,8 @@ impl AtomicFile {
             .prefix(TEMP_PREFIX)
             .permissions(Permissions::from_mode(0o666)) // as an ordinary file: less the user's umask
             .tempfile_in(dir)
-            .map_err(|e| Error::io(&target, Doing::Writing, e))?;
+            // The crate's own error names the temporary file, which means nothing to anybody.
+            .map_err(|e| Error::io(&target, Doing::Writing, io::Error::from(e.kind())))?;
         Ok(Self { target, temp })
     }
 

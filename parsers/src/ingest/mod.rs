@@ -69,6 +69,15 @@ pub struct Skipped {
     pub path: PathBuf,
     /// Why, in words.
     pub why: String,
+    /// It could not be read (else it is no log, or not wanted).
+    pub unreadable: bool,
+}
+
+impl Skipped {
+    /// A file that is no log, or not wanted.
+    pub(super) fn unwanted(path: PathBuf, why: impl Into<String>) -> Self {
+        Self { path, why: why.into(), unreadable: false }
+    }
 }
 
 /// How far an ingest is.

@@ -129,7 +129,7 @@ fn drop_repeated(plan: &mut Plan) {
         if let Some(first) = seen.get(&same) {
             let why = format!("the same file as {first}, which is read once");
             plan.warnings.push(format!("{} is {why}", input.path.display()));
-            plan.skipped.push(Skipped { path: input.path, why });
+            plan.skipped.push(Skipped::unwanted(input.path, why));
             continue;
         }
         if !same.is_empty() {
@@ -212,7 +212,7 @@ fn directory(
     let (files, links) = walk(dir)?;
     let found_files = files.len() + links.len();
     for path in links {
-        plan.skipped.push(Skipped { path, why: "a symbolic link or special file".into() });
+        plan.skipped.push(Skipped::unwanted(path, "a symbolic link or special file"));
     }
     let mut recordings = BTreeMap::new();
     for path in files.iter().filter(|p| p.file_name().is_some_and(|n| n == "run.json")) {
@@ -221,8 +221,10 @@ fn directory(
                 recordings.insert(path.parent().map(Path::to_path_buf), plan.recordings.len());
                 plan.recordings.push(found);
             }
-            Ok(None) => plan.skipped.push(Skipped { path: path.clone(), why: "a description of another kind".into() }),
-            Err(why) => plan.skipped.push(Skipped { path: path.clone(), why }),
+            Ok(None) => plan.skipped.push(Skipped::unwanted(path.clone(), "a description of another kind")),
+            Err(why) => {
+                plan.skipped.push(Skipped { path: path.clone(), why, unreadable: fs::File::open(path).is_err() })
+            }
         }
     }
     for path in files.iter().filter(|p| p.file_name().is_none_or(|n| n != "run.json")) {
@@ -237,7 +239,7 @@ fn directory(
                 parts: Vec::new(),
                 open: None,
             }),
-            Err(why) => plan.skipped.push(Skipped { path: path.clone(), why }),
+            Err((why, unreadable)) => plan.skipped.push(Skipped { path: path.clone(), why, unreadable }),
         }
     }
     let found = plan.inputs.split_off(files_before);
@@ -330,7 +332,7 @@ fn one_block_source(inputs: Vec<Planned>, skipped: &mut Vec<Skipped>) -> Vec<Pla
     });
     skipped.extend(dropped.into_iter().map(|i| {
         let other = i.recording.and_then(|r| best.get(&r)).map_or_else(String::new, |b| name(&b.1));
-        Skipped { path: i.path, why: format!("the same block events as {other}") }
+        Skipped::unwanted(i.path, format!("the same block events as {other}"))
     }));
     kept
 }
@@ -388,16 +390,18 @@ fn recording(path: &Path) -> Result<Option<Recording>, String> {
     Recording::parse(path, &fs::read(path).map_err(|e| e.to_string())?)
 }
 
-/// The format of a file found in a directory, or why it is skipped.
+/// The format of a file found in a directory, or why it is skipped and whether that is because it cannot be read.
 fn found(
     path: &Path,
     forced: Option<&'static dyn Format>,
     options: &Options,
-) -> Result<(&'static dyn Format, Option<u64>), String> {
-    let mut input = Input::open(path, options.limits).map_err(|e| e.to_string())?;
+) -> Result<(&'static dyn Format, Option<u64>), (String, bool)> {
+    let cannot =
+        |e: kreplay_traces::error::Error| (e.to_string(), matches!(e, kreplay_traces::error::Error::Io { .. }));
+    let mut input = Input::open(path, options.limits).map_err(cannot)?;
     let bytes = input.bytes_expected();
-    let head = read_head(&mut input).map_err(|e| e.to_string())?;
-    let format = chosen(&head, forced, &options.parse).map_err(|e| e.to_string())?;
+    let head = read_head(&mut input).map_err(cannot)?;
+    let format = chosen(&head, forced, &options.parse).map_err(|e| (e.to_string(), false))?;
     Ok((format, bytes))
 }
 

@@ -122,7 +122,12 @@ pub fn compile(source: &mut dyn TraceSource, opts: &CompileOptions) -> Result<Pr
     let mut second = World::new(opts, &side, Some(Output::new(known, zero_ns, floor)));
     source.events(&mut |row| second.event(row))?;
     second.finish()?;
-    let program = assemble(second, &side, opts)?;
+    let mut program = assemble(second, &side, opts)?;
+    let unmeetable = program.drop_unmeetable_waits()?;
+    if unmeetable > 0 {
+        let what = "waits for something that the log never shows (taken out)";
+        program.coverage.notes.push(format!("{what}: {unmeetable}"));
+    }
     program.validate()?;
     Ok(program)
 }

@@ -3,7 +3,7 @@
 
 use crate::block;
 use crate::config::{Config, DeviceConfig};
-use crate::variant::nearest;
+use crate::variant::nearest_or_longer;
 use crate::writeback::MAX_BATCH;
 
 /// A key and what is wrong with its value.
@@ -83,7 +83,7 @@ fn elevator(c: &Config) -> Result<(), Wrong> {
     let elevators = || block::policies().iter().map(|p| p.name);
     let name = c.elevator.policy.as_str();
     if !elevators().any(|p| p == name) {
-        let hint = nearest(name, elevators()).map_or_else(
+        let hint = nearest_or_longer(name, elevators()).map_or_else(
             || format!("the elevators are {}", elevators().collect::<Vec<_>>().join(", ")),
             |near| format!("did you mean `{near}`?"),
         );

@@ -4,7 +4,9 @@ use super::plan::Plan;
 use crate::results::ResultError;
 use indexmap::IndexMap;
 use serde::Serialize;
+use std::fs::Permissions;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Name of the manifest in the results folder.
@@ -64,7 +66,11 @@ pub(super) fn write(dir: &Path, plan: &Plan, command: &[String], cells: &[CellOu
         .map_err(|e| ResultError::Encode { path: path.clone(), why: e.to_string() })?;
     text.push('\n');
     let fail = |e| ResultError::io("write", &path, e);
-    let mut file = tempfile::Builder::new().prefix(crate::results::TEMP_PREFIX).tempfile_in(dir).map_err(fail)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(crate::results::TEMP_PREFIX)
+        .permissions(Permissions::from_mode(0o666)) // as an ordinary file: less the user's umask
+        .tempfile_in(dir)
+        .map_err(fail)?;
     file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(fail)?;
     file.persist(&path).map_err(|e| fail(e.error))?;
     Ok(())

@@ -146,56 +146,106 @@ impl Program {
 
     /// Run all tasks without time, each as far as it gets, until nothing moves: whatever is left waits for ever.
     fn check_waits(&self) -> Check {
-        let mut level: Vec<u64> = self.channels.iter().map(|c| u64::from(*c)).collect();
-        let mut at = vec![0_usize; self.tasks.len()];
-        let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); self.channels.len()];
-        let mut started: Vec<bool> = self.tasks.iter().map(|t| t.start != super::Start::Spawned).collect();
-        let mut ready: Vec<usize> = (0..self.tasks.len()).filter(|t| started[*t]).collect();
-        while let Some(task) = ready.pop() {
-            let t = &self.tasks[task];
-            loop {
-                let posted = match t.ops.get(at[task]) {
-                    Some(Op::Await { channel, n }) => {
-                        let have = &mut level[*channel as usize];
-                        if *have < u64::from(*n) {
-                            waiting[*channel as usize].push(task);
-                            break;
-                        }
-                        *have -= u64::from(*n);
-                        None
-                    }
-                    Some(Op::Post { channel, n }) => Some((*channel, u64::from(*n))),
-                    Some(Op::Spawn { task: child }) => {
-                        let child = *child as usize;
-                        if started[child] {
-                            let place = format!("task {}, operation {}", t.name, at[task]);
-                            return Err(InvalidProgram { place, problem: format!("task {child} was started already") });
-                        }
-                        started[child] = true;
-                        ready.push(child);
-                        None
-                    }
-                    Some(_) => None,
-                    None => t.exit_channel.map(|c| (c, 1)),
-                };
-                if let Some((channel, n)) = posted {
-                    level[channel as usize] += n;
-                    ready.append(&mut waiting[channel as usize]);
-                }
-                at[task] += 1;
-                if at[task] > t.ops.len() {
-                    break;
-                }
-            }
-        }
+        let run = self.run_out(false)?;
         for (i, t) in self.tasks.iter().enumerate() {
-            let line = t.line.get(at[i]).copied().unwrap_or(0);
-            let place = || format!("task {}, operation {} (line {line})", t.name, at[i]);
-            ensure(started[i], place, || "nobody starts this task".into())?;
-            ensure(at[i] > t.ops.len(), place, || "it waits for something that never comes".into())?;
+            let line = t.line.get(run.at[i]).copied().unwrap_or(0);
+            let place = || format!("task {}, operation {} (line {line})", t.name, run.at[i]);
+            ensure(run.started[i], place, || "nobody starts this task".into())?;
+            ensure(run.at[i] > t.ops.len(), place, || "it waits for something that never comes".into())?;
         }
         Ok(())
     }
+
+    /// Turn waits that nothing in the program will ever end into pauses of no time; returns how many there were. A log may
+    /// claim such an order (a damaged line, an event that was lost).
+    ///
+    /// # Errors
+    /// If a task is started twice.
+    pub fn drop_unmeetable_waits(&mut self) -> Result<u64, InvalidProgram> {
+        let skipped = self.run_out(true)?.skipped;
+        for &(task, op) in &skipped {
+            self.tasks[task].ops[op] = Op::Cpu { time: kreplay_traces::units::Nanos::ZERO };
+        }
+        Ok(skipped.len() as u64)
+    }
+
+    /// See [`Program::check_waits`]; with `skip` the first task that is stuck goes on without what it waits for.
+    fn run_out(&self, skip: bool) -> Result<RunOut, InvalidProgram> {
+        let mut level: Vec<u64> = self.channels.iter().map(|c| u64::from(*c)).collect();
+        let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); self.channels.len()];
+        let mut run = RunOut {
+            at: vec![0; self.tasks.len()],
+            started: self.tasks.iter().map(|t| t.start != super::Start::Spawned).collect(),
+            skipped: Vec::new(),
+        };
+        let mut ready: Vec<usize> = (0..self.tasks.len()).filter(|t| run.started[*t]).collect();
+        loop {
+            while let Some(task) = ready.pop() {
+                self.run_task(task, &mut run, &mut level, &mut waiting, &mut ready)?;
+            }
+            let stuck = (0..self.tasks.len()).find(|&t| run.started[t] && run.at[t] <= self.tasks[t].ops.len());
+            let Some(task) = stuck.filter(|_| skip) else { return Ok(run) };
+            if let Some(Op::Await { channel, .. }) = self.tasks[task].ops.get(run.at[task]) {
+                waiting[*channel as usize].retain(|t| *t != task);
+            }
+            run.skipped.push((task, run.at[task]));
+            run.at[task] += 1;
+            ready.push(task);
+        }
+    }
+
+    /// One task as far as it gets.
+    fn run_task(
+        &self,
+        task: usize,
+        run: &mut RunOut,
+        level: &mut [u64],
+        waiting: &mut [Vec<usize>],
+        ready: &mut Vec<usize>,
+    ) -> Check {
+        let t = &self.tasks[task];
+        while run.at[task] <= t.ops.len() {
+            let posted = match t.ops.get(run.at[task]) {
+                Some(Op::Await { channel, n }) => {
+                    let have = &mut level[*channel as usize];
+                    if *have < u64::from(*n) {
+                        waiting[*channel as usize].push(task);
+                        return Ok(());
+                    }
+                    *have -= u64::from(*n);
+                    None
+                }
+                Some(Op::Post { channel, n }) => Some((*channel, u64::from(*n))),
+                Some(Op::Spawn { task: child }) => {
+                    let child = *child as usize;
+                    if run.started[child] {
+                        let place = format!("task {}, operation {}", t.name, run.at[task]);
+                        return Err(InvalidProgram { place, problem: format!("task {child} was started already") });
+                    }
+                    run.started[child] = true;
+                    ready.push(child);
+                    None
+                }
+                Some(_) => None,
+                None => t.exit_channel.map(|c| (c, 1)),
+            };
+            if let Some((channel, n)) = posted {
+                level[channel as usize] += n;
+                ready.append(&mut waiting[channel as usize]);
+            }
+            run.at[task] += 1;
+        }
+        Ok(())
+    }
+}
+
+/// How far each task got.
+struct RunOut {
+    /// Next operation; beyond the last one when the task ended.
+    at: Vec<usize>,
+    started: Vec<bool>,
+    /// Waits passed over: task and operation.
+    skipped: Vec<(usize, usize)>,
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use kreplay_traces::synth::{linux24, write_trace};
 use kreplay_traces::units::Nanos;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Until the machine was switched off after its load had ended.
 const TAIL: Nanos = Nanos::from_millis(2100);
@@ -113,6 +113,9 @@ pub fn run(dir: &Path, stop: &AtomicBool) -> Result<FigureReport, String> {
 }
 
 fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, Why> {
+    if stop.load(Ordering::Relaxed) {
+        return Err("interrupted".into());
+    }
     let described = linux24::from_run_json(&folder.join("run.json")).map_err(|e| e.to_string())?;
     let variant = variant_of(&described);
     let library = Library::builtin().map_err(|e| e.to_string())?;

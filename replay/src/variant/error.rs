@@ -97,6 +97,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, c)| c)
 }
 
+/// [`nearest`], or the first candidate that begins with `word` (`noop` for `noop-2.4`).
+pub fn nearest_or_longer<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    nearest(word, candidates.clone())
+        .or_else(|| candidates.into_iter().find(|c| !word.is_empty() && c.starts_with(word)))
+}
+
 pub(super) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, candidates).map(|c| format!("did you mean `{c}`?"))
 }

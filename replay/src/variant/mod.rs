@@ -22,7 +22,7 @@ mod schema;
 mod select;
 mod show;
 
-pub use error::{Place, VariantError, nearest};
+pub use error::{Place, VariantError, nearest, nearest_or_longer};
 pub use file::{Evidence, Reason};
 pub use library::{Library, Summary};
 pub use recorded::recorded_device;

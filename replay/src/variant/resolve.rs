@@ -111,6 +111,9 @@ pub(super) fn resolve(
     let config = build(&keys, top)?;
     check::ranges(&config).map_err(|(key, what)| {
         let mut error = VariantError::new(format!("`{key}` of {name}: {what}"));
+        if let Some(set) = sets.iter().find(|s| s.key == key) {
+            return error.help(format!("it was set by --set {}={}", set.key, set.value));
+        }
         if let Some(origin) = keys.get(key).and_then(|l| layers.iter().find(|f| f.name == l.choice.from)) {
             error = error.at(origin.place(origin.entries[key].span.clone()));
         }

@@ -22,7 +22,7 @@ pub(super) fn json(trace: &TraceDir) -> Result<serde_json::Value> {
     let devices: Vec<_> = b.devices.iter().map(device).collect();
     let (periods, active_s, idle_s, live_pct) = b.live.figures();
     Ok(serde_json::json!({
-        "path": trace.path(),
+        "path": crate::stdout::json_path(trace.path()),
         "stages": b.stages,
         "devices": devices,
         "live": {"periods": periods, "mean_active_s": active_s, "mean_idle_s": idle_s, "live_pct": live_pct},

@@ -120,7 +120,7 @@ fn json(trace: &TraceDir) -> Result<serde_json::Value> {
     let m = trace.manifest();
     let survey = survey(trace)?.to_json();
     Ok(serde_json::json!({
-        "path": trace.path(),
+        "path": stdout::json_path(trace.path()),
         "trace_id": m.trace_id,
         "duration_ns": m.clock.duration_ns,
         "clock": m.clock,
