@@ -51,7 +51,7 @@ pub(crate) trait CsvFormat: Default + Send + 'static {
     fn request<'a>(&mut self, fields: &Fields<'a>) -> Result<Request<'a>, usize>;
 }
 
-/// The [`Format`] of a [`CsvFormat`].
+/// The [`Format`] of a trace with one request a line.
 pub struct CsvTrace<F>(PhantomData<fn() -> F>);
 
 impl<F> CsvTrace<F> {
