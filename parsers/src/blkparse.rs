@@ -186,7 +186,7 @@ impl BlkparseLines {
             });
         }
         if let Some(last) = self.last_ns.filter(|last| *last > time_ns) {
-            let step = last - time_ns;
+            let step = last.abs_diff(time_ns);
             diag.warn("time-backwards", Some(line), || format!("an event is {step} ns earlier than the one before it"));
         }
         self.last_ns = Some(time_ns);

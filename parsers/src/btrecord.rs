@@ -154,7 +154,7 @@ impl BtrecordParser {
                     Ok(time_ns) if (1..=MAX_REQUESTS).contains(&requests) => {
                         if let Some(last) = self.last_ns.filter(|last| *last > time_ns) {
                             diag.warn("time-backwards", Some(self.number), || {
-                                format!("a bunch is {} ns earlier than the one before it", last - time_ns)
+                                format!("a bunch is {} ns earlier than the one before it", last.abs_diff(time_ns))
                             });
                         }
                         self.last_ns = Some(time_ns);

@@ -51,7 +51,7 @@ pub(crate) trait CsvFormat: Default + Send + 'static {
     fn request<'a>(&mut self, fields: &Fields<'a>) -> Result<Request<'a>, usize>;
 }
 
-/// The [`Format`] of a [`CsvFormat`].
+/// The [`Format`] of a trace with one request a line.
 pub struct CsvTrace<F>(PhantomData<fn() -> F>);
 
 impl<F> CsvTrace<F> {
@@ -152,7 +152,7 @@ impl Span {
     /// Emit a request as its arrival (Q) and, where the trace knows it, its completion (C).
     pub(crate) fn take(&mut self, r: &Request<'_>, line: i64, out: &mut dyn EventSink, diag: &mut Diagnostics) {
         if self.first_ns.is_some() && r.time_ns < self.last_ns {
-            let step = self.last_ns - r.time_ns;
+            let step = self.last_ns.abs_diff(r.time_ns);
             diag.warn("time-backwards", Some(line), || {
                 format!("a request is {step} ns earlier than the one before it")
             });

@@ -66,7 +66,7 @@ impl<W: Write> BlkparseText<W> {
                 "X" => write!(out, "/ {} ", r.from_sector_512.unwrap_or(0))?,
                 _ => {
                     if let Some(bytes) = r.len_bytes {
-                        write!(out, "+ {} ", (bytes + 511) / 512)?;
+                        write!(out, "+ {} ", bytes.max(0).saturating_add(511) / 512)?;
                     }
                 }
             }
@@ -141,8 +141,8 @@ impl<W: Write> FioIologV3<W> {
             Some(b'D') => "trim",
             _ => return writeln!(out, "{us} {name} sync 0 0"),
         };
-        match r.sector_512.zip(r.len_bytes) {
-            Some((sector, bytes)) => writeln!(out, "{us} {name} {action} {} {bytes}", sector * 512),
+        match r.sector_512.and_then(|s| s.checked_mul(512)).zip(r.len_bytes) {
+            Some((offset, bytes)) => writeln!(out, "{us} {name} {action} {offset} {bytes}"),
             None => {
                 self.skipped += 1;
                 Ok(())

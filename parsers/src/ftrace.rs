@@ -387,7 +387,7 @@ impl LineParser for FtraceLines {
             && now < last
         {
             diag.warn("time-backwards", Some(line.number), || {
-                format!("an event is {} ns earlier than the one before it", last - now)
+                format!("an event is {} ns earlier than the one before it", last.abs_diff(now))
             });
         }
         self.last_ns = front.time_ns.or(self.last_ns);

@@ -169,7 +169,10 @@ impl TotalsLines {
             _ => return None,
         };
         let time_ns = match stamp {
-            Some((date, time)) => Some(civil_ns(date, time)? - self.offset_s(line, diag) * 1_000_000_000),
+            Some((date, time)) => {
+                let offset_ns = self.offset_s(line, diag).saturating_mul(1_000_000_000);
+                Some(civil_ns(date, time)?.saturating_sub(offset_ns))
+            }
             None => None,
         };
         self.stamped |= time_ns.is_some();

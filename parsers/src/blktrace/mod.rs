@@ -276,7 +276,7 @@ impl BlktraceParser {
         // A time before the genesis of a `blkparse -d` dump has wrapped: as a signed number it is right again.
         let time_ns = (r.time_ns as i64).saturating_add(self.wall_ns.unwrap_or(0));
         if let Some(last) = self.last_ns.filter(|last| *last > time_ns) {
-            let step = last - time_ns;
+            let step = last.abs_diff(time_ns);
             diag.warn("time-backwards", Some(self.number), || {
                 format!("an event is {step} ns earlier than the one before it")
             });

@@ -52,22 +52,22 @@ impl Clock {
                 self.kind = Kind::TimeOfDay;
                 // Half a day back can only be midnight; less is a step of the clock or an order across threads.
                 if self.last_of_day_ns.is_some_and(|last| last - ns > DAY_NS / 2) {
-                    self.base_ns += DAY_NS;
+                    self.base_ns = self.base_ns.saturating_add(DAY_NS);
                     diag.warn("clock-midnight", Some(line), || "the clock passes midnight; a day was added".into());
                 }
                 self.last_of_day_ns = Some(ns);
-                self.base_ns + ns
+                self.base_ns.saturating_add(ns)
             }
             Some(Stamp::Relative(ns)) => {
                 self.kind = Kind::Relative;
-                self.base_ns += ns;
+                self.base_ns = self.base_ns.saturating_add(ns);
                 self.base_ns
             }
         };
         self.fine |= p.fine;
         self.now_ns = time_ns;
         if time_ns < *last_ns {
-            let step = *last_ns - time_ns;
+            let step = last_ns.abs_diff(time_ns);
             diag.warn("clock-step", Some(line), || format!("the clock steps back by {step} ns within one thread"));
         }
         *last_ns = time_ns;

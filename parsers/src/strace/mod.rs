@@ -183,7 +183,7 @@ impl StraceLines {
         }
         let c = &self.columns;
         out.syscall(&SyscallRow {
-            time_ns: start.time_ns - if start.is_end { result.dur_ns.unwrap_or(0) } else { 0 },
+            time_ns: start.time_ns.saturating_sub(if start.is_end { result.dur_ns.unwrap_or(0) } else { 0 }),
             tid: start.tid,
             call: name,
             ret: result.ret,
@@ -243,7 +243,7 @@ impl StraceLines {
                 joined.push(b'(');
                 joined.extend_from_slice(&text[open.name_len..]);
                 joined.extend_from_slice(rest);
-                let dur = self.clock.fine().then_some(start.time_ns - open.time_ns).filter(|d| *d >= 0);
+                let dur = self.clock.fine().then_some(start.time_ns.saturating_sub(open.time_ns)).filter(|d| *d >= 0);
                 let began = Start { tid: start.tid, time_ns: open.time_ns, line: open.line, is_end: false };
                 match self.call(&joined, open.name_len, began, dur, out) {
                     Ok(()) => Outcome::Note("resumed"),

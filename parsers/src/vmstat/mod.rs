@@ -157,7 +157,7 @@ impl VmstatLines {
         }
         row.time_ns = match numbers.stamp {
             Some(stamp) => stamp,
-            None => self.interval_ns.map(|i| self.start_ns.unwrap_or(0) + self.samples * i),
+            None => self.interval_ns.map(|i| self.start_ns.unwrap_or(0).saturating_add(self.samples.saturating_mul(i))),
         };
         self.rows_in_run += 1;
         self.samples += 1;
@@ -198,7 +198,7 @@ impl VmstatLines {
             }
             let zone = zone_word.map(|w| String::from_utf8_lossy(w).into_owned());
             let zone = zone.or_else(|| self.header.as_ref().and_then(|h| h.zone.clone())).unwrap_or_default();
-            ns -= self.offset_s(&zone, line, diag) * 1_000_000_000;
+            ns = ns.saturating_sub(self.offset_s(&zone, line, diag).saturating_mul(1_000_000_000));
             numbers.stamp = Some(Some(ns));
             break;
         }

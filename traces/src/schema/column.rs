@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayBuilder, ArrayRef, AsArray, BooleanArray, BooleanBuilder, DictionaryArray, Int32Array, Int64Array,
-    Int64Builder, StringArray, StringBuilder,
+    Array, ArrayBuilder, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, BooleanBuilder, DictionaryArray,
+    Int32Array, Int64Array, StringArray, StringBuilder,
 };
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
@@ -62,6 +62,53 @@ impl<B: ArrayBuilder> Sparse<B> {
     }
 }
 
+/// Collects integers, of which some may be missing. A vector that keeps its size from batch to batch, where Arrow's own
+/// builder would begin small each time; most optional columns of a source are empty or full throughout, so validity is
+/// only kept where they are mixed.
+#[derive(Default)]
+pub(super) struct IntBuilder {
+    values: Vec<i64>,
+    /// `None` while all values are there.
+    valid: Option<BooleanBufferBuilder>,
+    /// Missing values at the end that are not in `values` yet.
+    missing: usize,
+}
+
+impl IntBuilder {
+    #[inline]
+    fn push(&mut self, value: i64) {
+        if self.missing > 0 {
+            self.settle();
+        }
+        self.values.push(value);
+        if let Some(valid) = &mut self.valid {
+            valid.append(true);
+        }
+    }
+
+    #[cold]
+    fn settle(&mut self) {
+        let (before, missing) = (self.values.len(), std::mem::take(&mut self.missing));
+        let valid = self.valid.get_or_insert_with(|| {
+            let mut valid = BooleanBufferBuilder::new(before + missing);
+            valid.append_n(before, true);
+            valid
+        });
+        valid.append_n(missing, false);
+        self.values.resize(before + missing, 0);
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        if self.missing > 0 {
+            self.settle();
+        }
+        let room = Vec::with_capacity(self.values.len());
+        let values = std::mem::replace(&mut self.values, room);
+        let nulls = self.valid.take().map(|mut valid| NullBuffer::new(valid.finish()));
+        Arc::new(Int64Array::new(ScalarBuffer::from(values), nulls))
+    }
+}
+
 /// Words that are looked up by comparing, before a map is asked.
 const FEW_WORDS: usize = 24;
 
@@ -111,6 +158,7 @@ impl WordBuilder {
 
     fn finish(&mut self) -> ArrayRef {
         let mut done = std::mem::take(self);
+        self.keys.reserve(done.keys.len());
         let nulls = done.any_null.then(|| NullBuffer::from_iter(done.keys.iter().map(|k| *k >= 0)));
         if done.any_null {
             done.keys.iter_mut().for_each(|k| *k = (*k).max(0));
@@ -146,21 +194,21 @@ pub(super) enum OptText {}
 
 impl Kind for Int {
     type Item<'a> = i64;
-    type Builder = Int64Builder;
+    type Builder = IntBuilder;
     type View = Int64Array;
     const NULLABLE: bool = false;
     fn data_type() -> DataType {
         DataType::Int64
     }
-    fn builder(rows: usize) -> Int64Builder {
-        Int64Builder::with_capacity(rows)
+    fn builder(_rows: usize) -> IntBuilder {
+        IntBuilder::default()
     }
     #[inline]
-    fn push(builder: &mut Int64Builder, value: i64) {
-        builder.append_value(value);
+    fn push(builder: &mut IntBuilder, value: i64) {
+        builder.push(value);
     }
-    fn finish(builder: &mut Int64Builder) -> ArrayRef {
-        Arc::new(builder.finish())
+    fn finish(builder: &mut IntBuilder) -> ArrayRef {
+        builder.finish()
     }
     fn view(array: &ArrayRef) -> Option<Int64Array> {
         array.as_primitive_opt::<Int64Type>().cloned()
@@ -173,24 +221,24 @@ impl Kind for Int {
 
 impl Kind for OptInt {
     type Item<'a> = Option<i64>;
-    type Builder = Sparse<Int64Builder>;
+    type Builder = IntBuilder;
     type View = Int64Array;
     const NULLABLE: bool = true;
     fn data_type() -> DataType {
         DataType::Int64
     }
     fn builder(_rows: usize) -> Self::Builder {
-        Sparse::new(Int64Builder::new())
+        IntBuilder::default()
     }
     #[inline]
     fn push(builder: &mut Self::Builder, value: Option<i64>) {
         match value {
-            None => builder.nulls += 1,
-            Some(value) => builder.settled(Int64Builder::append_nulls).append_value(value),
+            None => builder.missing += 1,
+            Some(value) => builder.push(value),
         }
     }
     fn finish(builder: &mut Self::Builder) -> ArrayRef {
-        builder.finish(Int64Builder::append_nulls)
+        builder.finish()
     }
     fn view(array: &ArrayRef) -> Option<Int64Array> {
         Int::view(array)
@@ -367,6 +415,21 @@ impl Kind for OptText {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_come_back_whatever_is_missing() {
+        let cases: [&[Option<i64>]; 5] =
+            [&[], &[None, None], &[Some(1), Some(2)], &[None, Some(3), None, None, Some(4)], &[Some(5), None]];
+        let mut builder = IntBuilder::default();
+        for expected in cases {
+            expected.iter().for_each(|v| OptInt::push(&mut builder, *v));
+            let array = builder.finish();
+            let view = OptInt::view(&array).unwrap();
+            let got: Vec<_> = (0..view.len()).map(|i| OptInt::get(&view, i)).collect();
+            assert_eq!(got, expected);
+            assert_eq!(array.null_count(), expected.iter().filter(|v| v.is_none()).count());
+        }
+    }
 
     #[test]
     fn words_come_back_whether_short_long_or_many() {

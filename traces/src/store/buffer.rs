@@ -235,7 +235,8 @@ impl<T: Table> Parts<T> {
             None => 0,
         };
         if late > 0 {
-            self.late.push(rows.slice(0, late));
+            // A copy: a slice would keep the whole batch in memory for the sake of a few rows.
+            self.late.push(picked::<T>(&rows, &UInt32Array::from_iter_values(0..late as u32))?);
             self.late_rows += late;
         }
         if late < rows.num_rows() {
@@ -332,8 +333,12 @@ fn sorted<T: Table>(batch: &RecordBatch) -> Result<RecordBatch> {
     };
     let mut order: Vec<u32> = (0..batch.num_rows() as u32).collect();
     order.sort_by_cached_key(|i| key(*i));
-    let order = UInt32Array::from(order);
+    picked::<T>(batch, &UInt32Array::from(order))
+}
+
+/// Copies of these rows, in this order.
+fn picked<T: Table>(batch: &RecordBatch, rows: &UInt32Array) -> Result<RecordBatch> {
     let columns: std::result::Result<Vec<ArrayRef>, ArrowError> =
-        batch.columns().iter().map(|c| take(c, &order, None)).collect();
+        batch.columns().iter().map(|c| take(c, rows, None)).collect();
     RecordBatch::try_new(batch.schema(), columns.map_err(arrow_error::<T>)?).map_err(arrow_error::<T>)
 }
