@@ -298,6 +298,11 @@ impl<'a, O: Observe> Engine<'a, O> {
                 released = true;
             }
         }
+        if !self.waiters.is_empty() {
+            let before = self.waiters.len();
+            self.wake_for_tags();
+            released |= self.waiters.len() < before;
+        }
         self.start();
         released
     }
@@ -327,10 +332,16 @@ impl<'a, O: Observe> Engine<'a, O> {
     }
 
     fn start(&mut self) {
-        while let Some(s) = self.layer.start(self.now) {
-            self.at_device[s.dev as usize] += 1;
-            let handling = u64::from(s.nr).div_ceil(SECTORS_PER_PAGE) * self.completion_page_ns;
-            self.later(s.done_at + Nanos(handling), Event::Complete { dev: s.dev, rq: s.rq });
+        loop {
+            while let Some(s) = self.layer.start(self.now) {
+                self.at_device[s.dev as usize] += 1;
+                let handling = u64::from(s.nr).div_ceil(SECTORS_PER_PAGE) * self.completion_page_ns;
+                self.later(s.done_at + Nanos(handling), Event::Complete { dev: s.dev, rq: s.rq });
+            }
+            // A merge that gave its slot back, or a throttle's timer, may have woken somebody.
+            if !self.wake() {
+                return;
+            }
         }
     }
 
@@ -533,9 +544,11 @@ impl<'a, O: Observe> Engine<'a, O> {
         self.layer.wait_slot(DevId::from(b.dev), b.dir, task);
     }
 
-    /// Those that a freed slot woke try again.
-    fn wake(&mut self) {
+    /// Those that a freed slot woke try again. True if there was anybody.
+    fn wake(&mut self) -> bool {
+        let mut any = false;
         while let Some(task) = self.layer.next_wake() {
+            any = true;
             let Some(&b) = self.tasks[task as usize].outbox.front() else { continue };
             let outcome = self.layer.retry(DevId::from(b.dev), b.bio(task), task, self.now);
             if outcome == Submit::Full {
@@ -553,6 +566,7 @@ impl<'a, O: Observe> Engine<'a, O> {
             self.drain(task);
             self.resume(task);
         }
+        any
     }
 
     /// A task that slept goes on with the bios behind.
