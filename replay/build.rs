@@ -1,6 +1,8 @@
 //! Lists `variants/*.toml`, so that a new kernel is one new file and no line of Rust; and names the code's version by
 //! its content, so that results of other code are not taken for results of this one.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people to look at")]
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::{env, fs, io};

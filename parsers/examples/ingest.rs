@@ -1,6 +1,8 @@
 //! How fast logs become a trace directory, whole process: `cargo run --release -p kreplay-parsers --example ingest --
 //! OUT LOG...` (`-` reads standard input; OUT is replaced). Prints bytes, events, seconds and the peak of resident memory.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people to look at")]
+
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

@@ -1,5 +1,7 @@
 //! Print what each file is and what its parser found: `cargo run -p kreplay-parsers --example look -- FILE...`.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people to look at")]
+
 use std::io::Read;
 use std::path::Path;
 

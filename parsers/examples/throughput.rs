@@ -1,5 +1,7 @@
 //! How fast a parser alone is: `cargo run --release -p kreplay-parsers --example throughput -- FORMAT FILE [ROUNDS]`.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people to look at")]
+
 use std::time::Instant;
 
 use kreplay_parsers::rows::Discard;

@@ -1,5 +1,7 @@
 //! The inputs that the fuzz targets keep, run as ordinary tests, with seeds of every format and their mutations.
 
+#![allow(clippy::print_stdout, reason = "a program for people to look at")]
+
 use std::path::{Path, PathBuf};
 
 use kreplay_parsers::FORMATS;

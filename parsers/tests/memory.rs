@@ -3,6 +3,7 @@
 //! The large run is ignored by default: `cargo test --release -p kreplay-parsers --test memory -- --ignored --nocapture`,
 //! with `KREPLAY_STREAM_GB` for another size than 5.
 #![cfg(target_os = "linux")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people to look at")]
 
 use std::io::{BufWriter, Write};
 use std::os::fd::AsRawFd;

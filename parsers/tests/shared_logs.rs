@@ -3,6 +3,8 @@
 //! The directory is named by `KREPLAY_SHARED` and holds `groundtruth/` (recordings, packed or not) and `oracle/linux24/`;
 //! without it the test says so and passes.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people to look at")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

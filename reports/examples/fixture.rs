@@ -1,6 +1,8 @@
 //! Writes a report in every format into a directory, to look at while working on a renderer; of the fixture, or of given
 //! results: `cargo run -p kreplay-reports --example fixture -- DIR [RESULTS]`.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people to look at")]
+
 use kreplay_analysis::fixture::{Spec, write_results};
 use kreplay_analysis::{Options, analyse};
 use kreplay_reports::{RenderOptions, renderers};

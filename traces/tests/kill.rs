@@ -3,6 +3,8 @@
 //!
 //! The test starts itself as a child process that writes a trace, and kills it.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people to look at")]
+
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -146,6 +146,8 @@ struct TaskState {
     owed: bool,
     /// Asleep for a slot since.
     asleep: Option<Nanos>,
+    /// It sleeps for a request slot of the queue (else, if it sleeps, for a tag).
+    in_queue: bool,
     /// Place in the task's own list (closed pacing).
     next: usize,
     /// The next bio is neither due nor waited for yet: the task has to say when it comes (closed pacing).
@@ -448,15 +450,24 @@ impl<'a, O: Observe> Engine<'a, O> {
     fn wait_for_tag(&mut self, task: u32, b: Bundle) {
         let t = &mut self.tasks[task as usize];
         t.pending.push_back(b);
-        if t.asleep.is_none() {
-            t.asleep = Some(self.now);
+        t.asleep.get_or_insert(self.now);
+        // It may sleep for a request slot already, for what it had to let go before.
+        if !self.waiters.contains(&task) {
             self.waiters.push_back(task);
         }
     }
 
     /// Tags may have become free: those that wait for one get it, in the order in which they came.
     fn wake_for_tags(&mut self) {
-        while let Some(&task) = self.waiters.front() {
+        let mut turns = self.waiters.len();
+        while turns > 0
+            && let Some(&task) = self.waiters.front()
+        {
+            if self.tasks[task as usize].in_queue {
+                self.waiters.rotate_left(1);
+                turns -= 1;
+                continue;
+            }
             // Awake while it tries, so that it can hand over what it holds.
             let since = self.tasks[task as usize].asleep.take().unwrap_or(self.now);
             let mut got = false;
@@ -481,6 +492,7 @@ impl<'a, O: Observe> Engine<'a, O> {
                 self.waiters.rotate_left(1);
                 continue;
             }
+            turns -= 1;
             self.waiters.pop_front();
             if std::mem::take(&mut self.tasks[task as usize].owed) {
                 self.release(task);
@@ -541,6 +553,7 @@ impl<'a, O: Observe> Engine<'a, O> {
         // Before it sleeps a task lets go of what it holds.
         t.outbox.extend(t.plug.release());
         t.asleep = Some(self.now);
+        t.in_queue = true;
         self.layer.wait_slot(DevId::from(b.dev), b.dir, task);
     }
 
@@ -554,6 +567,7 @@ impl<'a, O: Observe> Engine<'a, O> {
             if outcome == Submit::Full {
                 continue;
             }
+            self.tasks[task as usize].in_queue = false;
             if let Some(since) = self.tasks[task as usize].asleep.take() {
                 let mut piece = b.head;
                 while piece != NONE {
@@ -564,7 +578,15 @@ impl<'a, O: Observe> Engine<'a, O> {
             }
             self.taken(task, b.dir, outcome);
             self.drain(task);
+            let t = &mut self.tasks[task as usize];
+            if !t.pending.is_empty() {
+                // What it sleeps for now is a tag.
+                t.asleep.get_or_insert(self.now);
+            }
             self.resume(task);
+        }
+        if any && !self.waiters.is_empty() {
+            self.wake_for_tags();
         }
         any
     }
