@@ -160,7 +160,7 @@ impl Sim<'_> {
             }
             Op::Await { channel, n } => self.step_await(t, channel, n),
             Op::Spawn { task } => {
-                self.spawn(task);
+                self.spawn(t, task);
                 None
             }
             Op::Mark { mark } => {
@@ -284,8 +284,9 @@ impl Sim<'_> {
         }
     }
 
-    fn spawn(&mut self, task: u32) {
+    fn spawn(&mut self, t: u32, task: u32) {
         if self.tasks[task as usize].wait == Wait::Start {
+            self.halve_slice(t, task);
             self.tasks[task as usize].wait = Wait::Time;
             let at = self.local_now();
             self.events.push(at, Event::Wake(task));

@@ -44,7 +44,7 @@ impl Sim<'_> {
             task.ready = false;
             task.account(Cause::RunQueue, now);
             self.running[cpu] = Some(t);
-            self.slice_end[cpu] = now + SLICE;
+            self.slice_end[cpu] = now + task.slice;
             self.run_burst(cpu, t, sink);
         }
     }
@@ -52,11 +52,14 @@ impl Sim<'_> {
     /// A processor has worked off a burst.
     pub(super) fn burst_over(&mut self, cpu: usize) {
         let Some(t) = self.running[cpu].take() else { return };
+        let left = self.slice_end[cpu].saturating_sub(self.now);
         let task = &mut self.tasks[t as usize];
+        // What is left of a slice outlasts a sleep; the next one begins when it is used up.
+        task.slice = if left == Nanos::ZERO { SLICE } else { left };
         if task.wait == Wait::Nothing && !task.ready {
             task.ready = true;
             // Within its slice a task goes on before others.
-            if self.now < self.slice_end[cpu] {
+            if left > Nanos::ZERO {
                 self.run_queue.push_front(t);
             } else {
                 self.run_queue.push_back(t);
@@ -111,6 +114,17 @@ impl Sim<'_> {
             self.events.push(end, Event::CpuFree(cpu as u32));
         }
         self.cost = Nanos::ZERO;
+    }
+
+    /// `do_fork`: a child begins with half of what is left of its parent's slice, and the parent keeps the other half. (In
+    /// whole ticks, rounded in the child's favour.)
+    pub(super) fn halve_slice(&mut self, parent: u32, child: u32) {
+        let Some(cpu) = self.running.iter().position(|r| *r == Some(parent)) else { return };
+        let tick = self.tick_ns();
+        let left = self.slice_end[cpu].saturating_sub(self.local_now()).get().div_ceil(tick);
+        let (theirs, ours) = (left.div_ceil(2), left / 2);
+        self.tasks[child as usize].slice = Nanos((theirs * tick).max(tick));
+        self.slice_end[cpu] = self.local_now() + Nanos(ours * tick);
     }
 
     fn only_runner(&self, cpu: usize) -> bool {

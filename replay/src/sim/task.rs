@@ -149,6 +149,8 @@ pub struct Task {
     pub cause: Cause,
     /// Ready, waiting for a processor.
     pub ready: bool,
+    /// What is left of its time slice.
+    pub slice: Nanos,
     /// In an operation (not thinking).
     pub in_op: bool,
     /// A daemon of the kernel.
@@ -198,6 +200,7 @@ impl Task {
             blame: Blame::ZERO,
             cause: Cause::Cpu,
             ready: false,
+            slice: super::SLICE,
             in_op: false,
             daemon,
             total: Totals::default(),

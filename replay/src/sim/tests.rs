@@ -35,6 +35,33 @@ fn a_second_read_is_served_from_memory() {
 }
 
 #[test]
+fn tasks_that_only_compute_share_the_processor_by_slices() {
+    let mut b = Builder::new();
+    let work = || vec![Op::Cpu { time: Nanos::from_millis(600) }];
+    b.task(work());
+    b.task(work());
+    let (summary, sink) = play(&b.build(), &config());
+    let ends: Vec<f64> = sink.clients.iter().map(|c| c.end.unwrap().as_secs_f64()).collect();
+    assert!((1.19..1.25).contains(&summary.elapsed.as_secs_f64()), "{summary:?}");
+    assert!((ends[0] - ends[1]).abs() < 0.07, "one slice of 60 ms apart: {ends:?}");
+}
+
+#[test]
+fn a_child_begins_with_half_of_its_parents_slice() {
+    let mut b = Builder::new();
+    let child = 1;
+    b.task(vec![Op::Spawn { task: child }, Op::Cpu { time: Nanos::from_millis(100) }]);
+    b.task(vec![Op::Cpu { time: Nanos::from_millis(100) }]);
+    let mut program = b.build();
+    program.tasks[1].start = crate::program::Start::Spawned;
+    let (_, sink) = play(&program, &config());
+    let end = |t: usize| sink.clients[t].end.unwrap().as_secs_f64();
+    // 30 ms each, then whole slices: the parent ends after 30 + 30 + 60 (of which it needs no more), the child's rest follows.
+    assert!((0.12..0.17).contains(&end(0)), "{}", end(0));
+    assert!((0.19..0.21).contains(&end(1)), "{}", end(1));
+}
+
+#[test]
 fn writes_go_out_on_fsync_and_nothing_is_lost() {
     let mut b = Builder::new();
     let (f, o) = (b.file(8192, 0), b.ofd());
@@ -289,6 +316,7 @@ mod random {
     use crate::program::Program;
     use crate::results::MemorySink;
     use crate::sim::{Pacing, Sim};
+    use crate::variant::Library;
     use proptest::prelude::*;
     use std::sync::atomic::AtomicBool;
 
@@ -343,15 +371,15 @@ mod random {
         b.build()
     }
 
-    fn small_machine(late: bool) -> Config {
-        let mut c = config();
+    /// One of each family of rules.
+    const KERNELS: [&str; 10] =
+        ["2.4.7", "2.4.8", "2.4.9", "2.4.10", "2.4.10vt2", "2.4.12", "2.4.13", "2.4.14", "2.4.16", "2.4.17"];
+
+    fn small_machine(kernel: usize) -> Config {
+        let name = format!("linux-{}", KERNELS[kernel]);
+        let mut c = Library::builtin().unwrap().select(&[name], &[], &[]).unwrap().remove(0).config;
         // Not smaller: below about 1536 pages on the inactive list the rule of 2.4.14 to 2.4.16 never starts to unmap.
         (c.machine.ram, c.machine.reserved, c.machine.swap) = (12 * 1024, 2 * 1024, 32 * 1024);
-        if late {
-            // The rules that 2.4.17 changed.
-            (c.reclaim.anon_accessed, c.reclaim.swapin_accessed, c.writeback.count_locked) = (true, true, true);
-            c.reclaim.max_mapped = crate::config::MaxMapped::Shift10Tenth;
-        }
         c
     }
 
@@ -360,10 +388,10 @@ mod random {
         #[test]
         fn memory_requests_and_time_are_conserved(
             tasks in prop::collection::vec(prop::collection::vec(step(), 1..25), 1..4),
-            late in any::<bool>(),
+            kernel in 0..KERNELS.len(),
         ) {
             let program = program(&tasks);
-            let config = small_machine(late);
+            let config = small_machine(kernel);
             let mut sink = MemorySink::default();
             let mut sim = Sim::new(&program, &config, 0, Pacing::Closed).unwrap();
             let stop = AtomicBool::new(false);
@@ -373,14 +401,14 @@ mod random {
                 sim.pause_at(at);
                 let s = sim.run(&mut sink, &stop).unwrap();
                 if let Err(why) = sim.mm.audit() {
-                    return Err(TestCaseError::fail(format!("at {at}: {why}")));
+                    return Err(TestCaseError::fail(format!("{} at {at}: {why}", KERNELS[kernel])));
                 }
                 if s.finished || sink.counters.is_some() {
                     break s;
                 }
                 prop_assert!(at < Nanos::from_secs(3600), "no end in sight");
             };
-            prop_assert!(summary.finished, "{:?}", sink.events);
+            prop_assert!(summary.finished, "{}: {:?}", KERNELS[kernel], sink.events);
             // At most the running tasks hold a frame between two steps.
             prop_assert!(sim.mm.frames_in_hand() <= tasks.len() as u64);
             let c = sink.counters.unwrap();
