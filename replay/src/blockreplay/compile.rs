@@ -102,6 +102,9 @@ fn hold(queued: Nanos, released: Nanos) -> u32 {
     u32::try_from(released.saturating_sub(queued).get()).unwrap_or(u32::MAX).min(NO_UNPLUG - 1)
 }
 
+/// Last sector that a device can have here: 8 EiB; beyond it a line is damaged.
+const LAST_SECTOR: u64 = 1 << 54;
+
 /// State of a task between rows.
 #[derive(Debug, Default)]
 struct TaskState {
@@ -188,6 +191,10 @@ impl Compiler {
         };
         let nr = u32::try_from(nr).unwrap_or(u32::MAX);
         let sector = sector.unwrap_or(0);
+        if sector > LAST_SECTOR {
+            self.program.coverage.not_modelled += 1;
+            return;
+        }
         let task = self.task(row);
         let number = self.program.actions.len() as u32;
         if number == NONE {
@@ -323,7 +330,7 @@ impl Compiler {
         if let Some(r) = self.flying.remove(&(dev, sector, flags.dir() == Dir::Write)) {
             self.program.requests[r as usize].c = Some(at);
         }
-        let end = sector + nr;
+        let end = sector.saturating_add(nr);
         let from = (dev, sector.saturating_sub(self.longest), 0);
         let mut done = Vec::new();
         for (&(d, s, number), left) in self.open.range_mut(from..(dev, end, 0)) {

@@ -268,7 +268,8 @@ impl<'a, O: Observe> Engine<'a, O> {
             }
             let bio = if closed { None } else { self.p.actions.get(self.cursor).map(|a| self.at(a.at)) };
             let event = self.heap.peek().map(|Reverse((t, ..))| *t);
-            let timer = self.layer.timer();
+            // Whatever could start at this time has: a timer that is over waits for something else, a completion say.
+            let timer = self.layer.timer().filter(|t| *t > self.now);
             let Some(next) = [bio, event, timer].into_iter().flatten().min() else {
                 if self.unstick() {
                     continue;

@@ -163,10 +163,11 @@ proptest! {
     #[test]
     fn bios_and_bytes_are_conserved(
         wishes in prop::collection::vec((0..3000i64, any::<bool>(), 0..500i64, 1..300i64, 0..4i64), 1..120),
-        policy in 0..4usize, slots in 2..40u32, closed in any::<bool>(), null in any::<bool>(), old in any::<bool>(),
+        policy in 0..8usize, slots in 2..40u32, closed in any::<bool>(), null in any::<bool>(), old in any::<bool>(),
         plugs in any::<bool>(),
     ) {
-        let policy = ["none", "mq-deadline", "kyber", "linus-2.4"][policy];
+        let policy =
+            ["none", "mq-deadline", "kyber", "linus-2.4", "bfq", "cfq", "anticipatory", "deadline-2.6"][policy];
         let mut c = modern(policy);
         c.queue.slots = slots;
         c.queue.plugging = old;

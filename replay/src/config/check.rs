@@ -50,7 +50,32 @@ pub fn ranges(c: &Config) -> Result<(), Wrong> {
     within("queue.max-sectors", c.queue.max_sectors, 8, 65_535)?;
     within("queue.max-segments", c.queue.max_segments, 1, u32::MAX)?;
     elevator(c)?;
+    nested("elevator", serde_json::to_value(&c.elevator).unwrap_or_default(), "elevator")?;
+    nested("queue", serde_json::to_value(&c.queue).unwrap_or_default(), "queue")?;
     device(&c.device)
+}
+
+/// Bounds by the unit in a key's name, for the many tunables of schedulers and throttles.
+fn nested(section: &'static str, value: serde_json::Value, path: &str) -> Result<(), Wrong> {
+    match value {
+        serde_json::Value::Object(keys) => {
+            keys.into_iter().try_for_each(|(key, value)| nested(section, value, &format!("{path}.{key}")))
+        }
+        serde_json::Value::Number(n) => {
+            let most = match path.rsplit('-').next() {
+                Some("ms") => MOST_MS,
+                Some("us") => MOST_MS * 1000,
+                Some("ns") => MOST_NS,
+                Some("kib") => MOST_RAM_KIB,
+                _ => u64::from(u32::MAX),
+            };
+            match n.as_u64() {
+                Some(n) if n > most => Err((section, format!("{path} = {n} is more than {most}"))),
+                _ => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
 }
 
 fn machine(c: &Config) -> Result<(), Wrong> {
@@ -169,4 +194,21 @@ fn within<T: Ord + std::fmt::Display>(key: &'static str, value: T, least: T, mos
 
 fn within_kib(key: &'static str, kib: u64, least: u64, most: u64) -> Result<(), Wrong> {
     within(key, kib, least, most).map_err(|(key, what)| (key, format!("in KiB, {what}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tunables_are_bounded_by_the_unit_in_their_names() {
+        let mut c = crate::testing::config();
+        assert_eq!(ranges(&c), Ok(()));
+        c.queue.wbt.min_lat_us = u64::MAX;
+        let (key, what) = ranges(&c).unwrap_err();
+        assert!(key == "queue" && what.starts_with("queue.wbt.min-lat-us"), "{key}: {what}");
+        let mut c = crate::testing::config();
+        c.elevator.deadline.fifo_batch = u32::MAX;
+        assert_eq!(ranges(&c), Ok(()), "a number of requests may be any");
+    }
 }

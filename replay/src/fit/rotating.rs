@@ -12,7 +12,8 @@ const STEPS: usize = 240;
 const SKIPS: [u64; 6] = [0, 16 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20];
 
 pub(super) fn fit(samples: &[Sample], queue_depth: u32) -> DeviceConfig {
-    let stroke = samples.iter().map(|s| s.t.sector + u64::from(s.t.nr)).max().unwrap_or(1) * SECTOR_BYTES;
+    let stroke = samples.iter().map(|s| s.t.sector.saturating_add(u64::from(s.t.nr))).max().unwrap_or(1);
+    let stroke = stroke.saturating_mul(SECTOR_BYTES);
     let build = |p: &[f64; 4], skip: u64, costs: bool| {
         let [overhead, seek_min, seek_span, rate] = p.map(|x| x.clamp(0.0, 1e15).round() as u64);
         DeviceConfig::Rotating {

@@ -24,7 +24,8 @@ impl Sim<'_> {
             let handling = u64::from(s.nr).div_ceil(SECTORS_PER_PAGE) * self.config.machine.completion_page_ns;
             self.events.push(s.done_at + Nanos(handling), Event::IoDone(slot as u32));
         }
-        if let Some(at) = self.block.timer()
+        // Whatever could start now has: a timer that is over waits for something else, a completion say.
+        if let Some(at) = self.block.timer().filter(|at| *at > self.now)
             && self.block_timer.is_none_or(|t| at < t)
         {
             self.block_timer = Some(at);

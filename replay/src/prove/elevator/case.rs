@@ -13,6 +13,7 @@ pub(super) struct Case {
     pub(super) params: Params,
     pub(super) requests: Vec<Request>,
     pub(super) expected: Vec<Taken>,
+    pub(super) expected_dispatch_order: Vec<usize>,
     pub(super) expected_dispatches: Vec<Dispatch>,
     pub(super) end_time: u64,
     pub(super) left_in_queue: usize,

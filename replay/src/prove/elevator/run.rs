@@ -278,6 +278,8 @@ impl<'a> Machine<'a> {
     fn compare(&self) -> Result<(), String> {
         first_difference("operation", &self.case.expected, &self.taken)?;
         first_difference("dispatch", &self.case.expected_dispatches, &self.dispatches)?;
+        let order: Vec<usize> = self.dispatches.iter().map(|d| d.id).collect();
+        first_difference("dispatched request", &self.case.expected_dispatch_order, &order)?;
         let stuck = self.processes.iter().filter(|p| p.asleep || p.waits_for.is_some()).count();
         let ends = [
             ("end_time", self.case.end_time, self.now),
