@@ -82,10 +82,16 @@ impl VariantFile {
         Place::of(&self.path, &self.text, span)
     }
 
-    /// The reason given for a key: its own, or that of its section.
+    /// The reason given for a key: its own, or that of the table or section above it.
     pub(super) fn reason(&self, key: &str) -> Option<&Reason> {
-        let section = key.split('.').next().unwrap_or(key);
-        self.evidence.get(key).or_else(|| self.evidence.get(section))
+        let mut path = key;
+        loop {
+            match (self.evidence.get(path), path.rsplit_once('.')) {
+                (Some(reason), _) => return Some(reason),
+                (None, Some((above, _))) => path = above,
+                (None, None) => return None,
+            }
+        }
     }
 
     /// Parses and checks one file; `path` is how messages call it.
@@ -147,7 +153,7 @@ impl Parser<'_> {
         }
         for (key, span) in self.evidence_keys(&file, &spans) {
             let known = file.entries.contains_key(&key)
-                || file.entries.keys().any(|k| k.split('.').next() == Some(key.as_str()));
+                || file.entries.keys().any(|k| k.strip_prefix(&key).is_some_and(|rest| rest.starts_with('.')));
             if !known {
                 let near = did_you_mean(&key, file.entries.keys().map(String::as_str));
                 return Err(self
@@ -214,9 +220,30 @@ impl Parser<'_> {
             let (what, help) = refusal.map_or((String::new(), None), |r| (r.what, r.help));
             return Err(self.error(what, key_span).help_if(help));
         }
+        self.entries(file, section, key_span, values, nodes)
+    }
+
+    /// The keys of a section, and those of tables in it (`elevator.bfq.low-latency`), one by one: a file that extends
+    /// another changes the keys it names and no others.
+    fn entries(
+        &self,
+        file: &mut VariantFile,
+        section: &str,
+        key_span: Range<usize>,
+        values: &toml::Table,
+        nodes: &DeTable<'_>,
+    ) -> Result<(), VariantError> {
         for (key, leaf) in in_file_order(nodes) {
             let path = format!("{section}.{}", key.get_ref());
             let value = &values[key.get_ref().as_ref()];
+            // A device's table is one choice out of several (`order.positioning`): half of it is no value.
+            if let (Value::Table(values), DeValue::Table(nodes)) = (value, leaf.get_ref())
+                && !values.is_empty()
+                && !path.starts_with("device.")
+            {
+                self.entries(file, &path, key_span.clone(), values, nodes)?;
+                continue;
+            }
             schema::check(&path, value).map_err(|r| {
                 let whole_section = r.on_key && r.what.contains("no section");
                 let span = if whole_section {

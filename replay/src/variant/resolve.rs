@@ -188,7 +188,7 @@ fn build(keys: &IndexMap<String, Layered>, top: &VariantFile) -> Result<Config, 
     for (path, layered) in keys {
         let Some((section, key)) = path.split_once('.') else { continue };
         if let Some(Value::Table(table)) = whole.get_mut(section) {
-            table.insert(key.to_owned(), layered.value.clone());
+            schema::insert(table, key, layered.value.clone());
         }
     }
     // Section by section, so that a message names its section.
@@ -216,9 +216,19 @@ fn in_config_order(config: &Config, mut keys: IndexMap<String, Layered>) -> Vec<
     let json = serde_json::to_value(config).expect("a configuration has only plain values");
     let mut choices = Vec::with_capacity(keys.len());
     for (section, table) in json.as_object().into_iter().flatten() {
-        for key in table.as_object().into_iter().flat_map(|t| t.keys()) {
-            choices.extend(keys.swap_remove(&format!("{section}.{key}")).map(|l| l.choice));
-        }
+        take_in_order(section, table, &mut keys, &mut choices);
     }
     choices
+}
+
+fn take_in_order(
+    path: &str,
+    value: &serde_json::Value,
+    keys: &mut IndexMap<String, Layered>,
+    choices: &mut Vec<Choice>,
+) {
+    choices.extend(keys.swap_remove(path).map(|l| l.choice));
+    for (key, value) in value.as_object().into_iter().flatten() {
+        take_in_order(&format!("{path}.{key}"), value, keys, choices);
+    }
 }

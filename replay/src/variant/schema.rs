@@ -26,8 +26,23 @@ pub(super) fn check(path: &str, value: &Value) -> Result<(), Refusal> {
         return check_device(key, value);
     }
     let mut inner = Table::new();
-    inner.insert(key.to_owned(), value.clone());
+    insert(&mut inner, key, value.clone());
     judge(section, path, value, try_section(section, inner))
+}
+
+/// Puts a value under "key" or "table.key".
+pub(super) fn insert(into: &mut Table, path: &str, value: Value) {
+    match path.split_once('.') {
+        None => {
+            into.insert(path.to_owned(), value);
+        }
+        Some((table, rest)) => {
+            let inner = into.entry(table).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(inner) = inner {
+                insert(inner, rest, value);
+            }
+        }
+    }
 }
 
 /// A device key is right if any device model has it; whether *the* model has it shows when the chain is resolved.
@@ -105,7 +120,7 @@ fn judge(section: &str, path: &str, value: &Value, message: Option<String>) -> R
         if message.starts_with(&format!("unknown field `{section}`")) {
             return unknown_section(section);
         }
-        let key = path.rsplit('.').next().unwrap_or(path);
+        let (section, key) = path.rsplit_once('.').unwrap_or((section, path));
         return Err(Refusal {
             what: format!("there is no key `{key}` in section `{section}`"),
             help: did_you_mean(key, names())

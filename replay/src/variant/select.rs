@@ -168,6 +168,21 @@ mod tests {
     }
 
     #[test]
+    fn tables_in_a_section_are_set_key_by_key() {
+        let sweeps = ["elevator.bfq.low-latency=false,true", "elevator.deadline.fifo-batch=3"];
+        let found = select(&["linux-2.4.16"], &[], &sweeps).unwrap();
+        let set: Vec<_> =
+            found.iter().map(|v| (v.config.elevator.bfq.low_latency, v.config.elevator.deadline.fifo_batch)).collect();
+        assert_eq!(set, [(false, 3), (true, 3)]);
+        let e = select(&["linux-2.4.16"], &[], &["elevator.bfq.low-latancy=false"]).unwrap_err();
+        assert_eq!(e.help.as_deref(), Some("did you mean `low-latency`?"), "{e}");
+        // A file that extends another changes the keys that it names, and no others of their table.
+        let aging =
+            select(&["linux-2.4.7", "linux-2.4.9"], &[], &[]).unwrap().into_iter().map(|v| v.config.reclaim.aging);
+        assert_eq!(aging.map(|a| (a.start, a.drop_behind)).collect::<Vec<_>>(), [(2, true), (2, false)]);
+    }
+
+    #[test]
     fn a_sweep_makes_every_combination_once_and_its_names_select_them_again() {
         let sweeps = ["machine.ram=64MiB,128MiB", "elevator.read-latency=64,512"];
         let found = select(&["linux-2.4.16", "linux-2.4.1[6]"], &[], &sweeps).unwrap();
