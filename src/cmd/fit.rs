@@ -53,6 +53,10 @@ fn page(r: &FitReport) -> String {
         );
     }
     let _ = writeln!(t, "  {:<10} {:>16} {:>16.1}", "constant", "", r.constant_demerit_pct);
+    if !r.beats_constant {
+        t.push_str("\nNo model does better on the tested half than one time for all requests (\"constant\"): the device does not\n");
+        t.push_str("behave like either model, or its two halves differ. Do not rely on these parameters.\n");
+    }
     for m in &r.models {
         let _ = writeln!(t, "\n{}:", m.model);
         for (key, value) in parameters(&m.device) {
@@ -67,5 +71,25 @@ fn parameters(device: &DeviceConfig) -> Vec<(String, String)> {
     match serde_json::to_value(device) {
         Ok(serde_json::Value::Object(map)) => map.into_iter().map(|(k, v)| (k, v.to_string())).collect(),
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fit_that_a_constant_beats_says_so() {
+        let report = |beats_constant| FitReport {
+            device: "sda".to_owned(),
+            fitted_requests: 100,
+            tested_requests: 100,
+            recorded_mean_ms: 1.0,
+            constant_demerit_pct: 10.0,
+            beats_constant,
+            models: Vec::new(),
+        };
+        assert!(page(&report(false)).contains("Do not rely"));
+        assert!(!page(&report(true)).contains("Do not rely"));
     }
 }

@@ -91,6 +91,8 @@ pub struct FitReport {
     /// Demerit on the tested half of a model that takes the fitted half's mean for every request: what any model has to
     /// beat.
     pub constant_demerit_pct: f64,
+    /// Whether the better model beats that constant on the tested half. If not, its parameters say little.
+    pub beats_constant: bool,
     /// Models, the better one (on the fitted half) first.
     pub models: Vec<Fitted>,
 }
@@ -131,12 +133,14 @@ pub fn fit(program: &BlockProgram, device: Option<&str>) -> Result<FitReport, Fi
     models.sort_by(|a, b| a.demerit_fitted_pct.total_cmp(&b.demerit_fitted_pct));
     let recorded: Vec<f64> = test.iter().map(Sample::recorded_ns).collect();
     let mean = |s: &[Sample]| s.iter().map(Sample::recorded_ns).sum::<f64>() / s.len() as f64;
+    let constant_demerit_pct = demerit_pct(&recorded, &vec![mean(train); test.len()]);
     Ok(FitReport {
         device: name,
         fitted_requests: train.len(),
         tested_requests: test.len(),
         recorded_mean_ms: mean(test) / 1e6,
-        constant_demerit_pct: demerit_pct(&recorded, &vec![mean(train); test.len()]),
+        constant_demerit_pct,
+        beats_constant: models.first().is_some_and(|best| best.demerit_tested_pct < constant_demerit_pct),
         models,
     })
 }
@@ -333,6 +337,7 @@ mod tests {
             tested_requests: 200,
             recorded_mean_ms: 1.0,
             constant_demerit_pct: 50.0,
+            beats_constant: true,
             models: Vec::new(),
         };
         assert_eq!(fitted.demerit_tested_pct, 0.0);

@@ -1,7 +1,7 @@
 //! `prove nfsd`: the reply strategies of a file server against cases of another model of the same rules, exactly.
 //!
-//! A JSON file `{"schema": "nfsd-oracle/1", "cases": [{"params": .., "expected": ..}]}`. Every figure that a case expects
-//! has to be met: whole numbers exactly, others to the digits printed.
+//! A JSON file `{"schema": "nfsd-oracle/1", "cases": [{"params": .., "expected": ..}]}`. A case names
+//! every figure of the model, and every one has to be met: whole numbers exactly, others to the digits printed.
 
 use std::path::Path;
 
@@ -64,7 +64,10 @@ fn check(case: &Value) -> Result<(), String> {
             return Err(format!("{key}: expected {want}, simulated {have}"));
         }
     }
-    Ok(())
+    match got.keys().find(|key| !expected.contains_key(*key)) {
+        Some(key) => Err(format!("the case says nothing about \"{key}\"; all figures are compared")),
+        None => Ok(()),
+    }
 }
 
 /// The figures by the names of the schema.
@@ -126,7 +129,13 @@ mod tests {
     fn a_figure_that_differs_fails_its_case() {
         let right =
             json!({"done": [6510, 6510, 6510, 6510], "jain": 1.0, "mean_latency": [49.113, 49.115, 49.116, 49.116]});
-        assert_eq!(check(&case("tcp_block", &right)), Ok(()));
+        let params = Params::deserialize(&case("tcp_block", &right)["params"]).unwrap();
+        let mut all = figures(&simulate(&params).unwrap());
+        all.extend(right.as_object().unwrap().clone());
+        assert_eq!(check(&case("tcp_block", &Value::Object(all))), Ok(()));
+        // A case that asks for less than everything, or for nothing, is no proof.
+        assert!(check(&case("tcp_block", &right)).unwrap_err().contains("says nothing about"));
+        assert!(check(&case("tcp_block", &json!({}))).unwrap_err().contains("says nothing about"));
         let wrong = json!({"mean_latency": [49.114, 49.115, 49.116, 49.116]});
         assert!(check(&case("tcp_block", &wrong)).unwrap_err().starts_with("mean_latency"));
         assert!(check(&case("tcp_block", &json!({"speed": 1}))).unwrap_err().contains("speed"));
