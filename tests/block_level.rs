@@ -97,3 +97,16 @@ fn schedulers_are_proved_on_a_folder_of_recordings() {
     let order = figures.iter().find(|f| f["name"] == "dispatch order %").unwrap();
     assert!(order["simulated"].as_f64().unwrap() > 80.0, "{order}");
 }
+
+#[test]
+fn a_recording_that_cannot_be_read_is_named_by_its_own_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("runs/one");
+    fs::create_dir_all(&run).unwrap();
+    fs::write(run.join("run.json"), "{}").unwrap();
+    fs::write(run.join("blktrace.txt"), "nothing that any parser knows\n").unwrap();
+    let said = kreplay_in(dir.path(), &["prove", "schedulers", "runs", "--json"]);
+    let facts: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let why = facts["skipped"][0]["why"].as_str().unwrap();
+    assert!(why.contains("runs/one"), "{why}");
+}

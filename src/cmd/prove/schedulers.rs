@@ -57,11 +57,14 @@ fn one(folder: &Path, stop: &AtomicBool) -> Result<RunFigures, String> {
         let name = file.file_name().unwrap_or_default();
         std::fs::copy(&file, input.join(name)).map_err(|e| format!("{}: {e}", file.display()))?;
     }
-    let plan = parse::plan(&[input], &options).map_err(|e| e.to_string())?;
+    // Messages name the recording's files, not their copies.
+    let copies = input.display().to_string();
+    let explain = |e: String| e.replace(&copies, &folder.display().to_string());
+    let plan = parse::plan(&[input], &options).map_err(|e| explain(e.to_string()))?;
     let mut writer =
         TraceWriter::create(&target, WriterOptions { replace: true, fresh: false }).map_err(|e| e.to_string())?;
     parse::ingest(plan, &mut writer, &options, &mut Watch { stop: &signal::DRAIN, progress: &mut |_| () })
-        .map_err(|e| e.to_string())?;
+        .map_err(|e| explain(e.to_string()))?;
     writer.finish().map_err(|e| e.to_string())?;
     let trace = TraceDir::open(&target).map_err(|e| e.to_string())?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();

@@ -41,27 +41,12 @@ pub enum ProveError {
     },
 }
 
-/// Runs every case of a folder, files and lines in order.
+/// Runs every case of a folder, files and lines in order, or of one file.
 ///
 /// # Errors
 /// The folder or a file can't be read, or holds no case files. A line that is no case is a failed case.
-pub fn run(dir: &Path) -> Result<ExactReport, ProveError> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |source| ProveError::Io { path, source }
-    };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(dir).map_err(io(dir))? {
-        let path = entry.map_err(io(dir))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.ends_with(".jsonl") || name.ends_with(".jsonl.zst") {
-            files.push(path);
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        return Err(ProveError::Empty { path: dir.to_owned() });
-    }
+pub fn run(path: &Path) -> Result<ExactReport, ProveError> {
+    let files = if path.is_file() { vec![path.to_owned()] } else { case_files(path)? };
     let mut report = ExactReport { kind: "elevator", cases: 0, passed: 0, failed: Vec::new(), skipped: Vec::new() };
     for path in &files {
         let file = File::open(path).map_err(io(path))?;
@@ -74,6 +59,25 @@ pub fn run(dir: &Path) -> Result<ExactReport, ProveError> {
         }
     }
     Ok(report)
+}
+
+fn io(path: &Path) -> impl FnOnce(std::io::Error) -> ProveError + use<> {
+    let path = path.to_owned();
+    move |source| ProveError::Io { path, source }
+}
+
+/// The case files of a folder, by name.
+fn case_files(dir: &Path) -> Result<Vec<PathBuf>, ProveError> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(io(dir))? {
+        let path = entry.map_err(io(dir))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(".jsonl") || name.ends_with(".jsonl.zst") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    if files.is_empty() { Err(ProveError::Empty { path: dir.to_owned() }) } else { Ok(files) }
 }
 
 fn run_file(name: &str, mut input: impl BufRead, report: &mut ExactReport) -> std::io::Result<()> {

@@ -80,6 +80,9 @@ fn garbage_and_strangers_are_named() {
     assert_eq!((report.passed, report.failed.len(), report.skipped.len()), (0, 1, 0));
     assert!(!report.holds());
     let empty = tempfile::tempdir().expect("tempdir");
+    let one = empty.path().join("cases.txt");
+    std::fs::write(&one, &lines("noop-2.4.10.jsonl.zst")[0]).expect("written");
+    assert_eq!(run(&one).expect("a file by its name").passed, 1);
     assert!(matches!(run(empty.path()), Err(ProveError::Empty { .. })));
     assert!(matches!(run(&empty.path().join("missing")), Err(ProveError::Io { .. })));
 }
