@@ -7,6 +7,7 @@
 
 use kreplay_traces::event::{BlockRow, EventSink};
 
+use crate::carry::Carry;
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score};
 use crate::lines::Line;
@@ -103,7 +104,7 @@ enum Next {
 
 #[derive(Default)]
 struct BtrecordParser {
-    pending: Vec<u8>,
+    pending: Carry,
     next: Next,
     big_endian: bool,
     time_ns: i64,
@@ -196,20 +197,13 @@ impl BtrecordParser {
 
 impl Parser for BtrecordParser {
     fn feed(&mut self, chunk: &[u8], out: &mut dyn EventSink, diag: &mut Diagnostics) {
-        if self.pending.is_empty() {
-            let taken = self.records(chunk, out, diag);
-            self.pending.extend_from_slice(&chunk[taken..]);
-            return;
-        }
         let mut pending = std::mem::take(&mut self.pending);
-        pending.extend_from_slice(chunk);
-        let taken = self.records(&pending, out, diag);
-        pending.drain(..taken);
+        pending.feed(chunk, |bytes| self.records(bytes, out, diag));
         self.pending = pending;
     }
 
     fn finish(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
-        let pending = std::mem::take(&mut self.pending);
+        let pending = self.pending.rest();
         if !pending.is_empty() && !diag.stopped() {
             self.number += 1;
             let line = Line { bytes: &pending, number: self.number, offset: self.offset };

@@ -11,6 +11,7 @@ pub mod blkparse;
 pub mod blktrace;
 pub mod btrecord;
 pub mod btt;
+mod carry;
 pub mod cloudphysics;
 pub mod corpus;
 pub mod csv;

@@ -56,18 +56,12 @@ fn program(file_pages: &[u32], tasks: Vec<Vec<Op>>) -> Program {
     for ops in tasks {
         let n = ops.len();
         p.tasks.push(TaskProgram {
-            tid: p.tasks.len() as i64,
-            name: "t".into(),
-            client: None,
-            start: Start::At(Nanos::ZERO),
-            background: false,
-            repeat_from: None,
             ops,
             think: vec![Nanos::ZERO; n],
             at: vec![Nanos::ZERO; n],
             recorded: vec![Nanos::MAX; n],
             line: vec![0; n],
-            exit_channel: None,
+            ..TaskProgram::new(p.tasks.len() as i64, "t", Start::At(Nanos::ZERO))
         });
     }
     p

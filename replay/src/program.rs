@@ -349,6 +349,26 @@ pub struct TaskProgram {
     pub exit_channel: Option<ChannelId>,
 }
 
+impl TaskProgram {
+    /// A task that does nothing yet.
+    pub fn new(tid: i64, name: impl Into<String>, start: Start) -> Self {
+        Self {
+            tid,
+            name: name.into(),
+            client: None,
+            start,
+            background: false,
+            repeat_from: None,
+            ops: Vec::new(),
+            think: Vec::new(),
+            at: Vec::new(),
+            recorded: Vec::new(),
+            line: Vec::new(),
+            exit_channel: None,
+        }
+    }
+}
+
 /// How much of the program rests on assumptions; printed in reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Coverage {

@@ -68,18 +68,16 @@ impl Builder {
     pub(crate) fn task(&mut self, ops: Vec<Op>) -> u32 {
         let n = ops.len();
         self.program.tasks.push(TaskProgram {
-            tid: 100 + self.program.tasks.len() as i64,
-            name: format!("t{}", self.program.tasks.len()),
-            client: None,
-            start: Start::At(Nanos::ZERO),
-            background: false,
-            repeat_from: None,
             ops,
             think: vec![Nanos::ZERO; n],
             at: vec![Nanos::ZERO; n],
             recorded: vec![Nanos::MAX; n],
             line: (1..=n as u32).collect(),
-            exit_channel: None,
+            ..TaskProgram::new(
+                100 + self.program.tasks.len() as i64,
+                format!("t{}", self.program.tasks.len()),
+                Start::At(Nanos::ZERO),
+            )
         });
         self.program.tasks.len() as u32 - 1
     }

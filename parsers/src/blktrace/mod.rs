@@ -10,6 +10,7 @@ use hashbrown::HashMap;
 use kreplay_traces::event::{BlockRow, EventSink, ProcessRow};
 use rustc_hash::FxBuildHasher;
 
+use crate::carry::Carry;
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score};
 use crate::lines::Line;
@@ -76,7 +77,7 @@ const RESYNC_BYTES: usize = 1 << 16;
 
 #[derive(Default)]
 struct BlktraceParser {
-    pending: Vec<u8>,
+    pending: Carry,
     number: i64,
     offset: i64,
     names: HashMap<u32, String, FxBuildHasher>,
@@ -315,20 +316,13 @@ fn resync(bytes: &[u8]) -> Option<usize> {
 
 impl Parser for BlktraceParser {
     fn feed(&mut self, chunk: &[u8], out: &mut dyn EventSink, diag: &mut Diagnostics) {
-        if self.pending.is_empty() {
-            let taken = self.records(chunk, out, diag);
-            self.pending.extend_from_slice(&chunk[taken..]);
-            return;
-        }
         let mut pending = std::mem::take(&mut self.pending);
-        pending.extend_from_slice(chunk);
-        let taken = self.records(&pending, out, diag);
-        pending.drain(..taken);
+        pending.feed(chunk, |bytes| self.records(bytes, out, diag));
         self.pending = pending;
     }
 
     fn finish(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
-        let pending = std::mem::take(&mut self.pending);
+        let pending = self.pending.rest();
         if !pending.is_empty() && !diag.stopped() {
             let why = if Layout::of(&pending).is_some() { &TRUNCATED } else { &BAD_MAGIC };
             self.number += 1;

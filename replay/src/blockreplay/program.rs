@@ -204,18 +204,5 @@ impl BlockProgram {
 }
 
 fn task(t: &BlockTask) -> TaskProgram {
-    TaskProgram {
-        tid: t.pid,
-        name: t.name.clone(),
-        client: None,
-        start: Start::At(Nanos::ZERO),
-        background: false,
-        repeat_from: None,
-        ops: Vec::new(),
-        think: Vec::new(),
-        at: Vec::new(),
-        recorded: Vec::new(),
-        line: Vec::new(),
-        exit_channel: None,
-    }
+    TaskProgram::new(t.pid, t.name.clone(), Start::At(Nanos::ZERO))
 }

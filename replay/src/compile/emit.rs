@@ -70,20 +70,11 @@ impl Emitter {
     /// Add a task; it is spawned at `spawned_ns`, or starts by itself with its first event.
     pub(super) fn add_task(&mut self, tid: i64, name: String, spawned_ns: Option<i64>) {
         self.tasks.push(Build {
-            program: TaskProgram {
+            program: TaskProgram::new(
                 tid,
                 name,
-                client: None,
-                start: if spawned_ns.is_some() { Start::Spawned } else { Start::At(Nanos::ZERO) },
-                background: false,
-                repeat_from: None,
-                ops: Vec::new(),
-                think: Vec::new(),
-                at: Vec::new(),
-                recorded: Vec::new(),
-                line: Vec::new(),
-                exit_channel: None,
-            },
+                if spawned_ns.is_some() { Start::Spawned } else { Start::At(Nanos::ZERO) },
+            ),
             previous: spawned_ns.map(|start_ns| Previous {
                 start_ns,
                 dur_ns: Some(0),

@@ -257,18 +257,12 @@ mod tests {
     fn task(ops: Vec<Op>, start: Start) -> TaskProgram {
         let n = ops.len();
         TaskProgram {
-            tid: 1,
-            name: "t".into(),
-            client: None,
-            start,
-            background: false,
-            repeat_from: None,
             ops,
             think: vec![Nanos::ZERO; n],
             at: vec![Nanos::ZERO; n],
             recorded: vec![Nanos::MAX; n],
             line: vec![7; n],
-            exit_channel: None,
+            ..TaskProgram::new(1, "t", start)
         }
     }
 

@@ -16,7 +16,7 @@
 //! divisor is a floor (1 MB, 0.1 s, 4 KB, 5 %, 256 KB of cache, 1 of a count). Figures that are below their floor on both sides
 //! (no swap traffic in a load that does not swap) are listed, but don't count in the medians: they would flatter them.
 
-use super::{Figure, FigureReport, RunFigures, Verdict, median_error};
+use super::{Figure, FigureReport, RunFigures, median_error};
 use crate::compile::{CompileOptions, StoredTrace, compile};
 use crate::config::{Config, DeviceConfig};
 use crate::program::Program;
@@ -95,21 +95,7 @@ pub fn run(dir: &Path, stop: &AtomicBool) -> Result<FigureReport, String> {
             (name, result)
         })
         .collect();
-    let mut report = FigureReport {
-        kind: "linux24",
-        runs: Vec::new(),
-        skipped: Vec::new(),
-        median_error_pct: None,
-        bar_pct: BAR_PCT,
-    };
-    for (run, result) in results {
-        match result {
-            Ok(figures) => report.runs.push(figures),
-            Err(why) => report.skipped.push(Verdict { case: run, why }),
-        }
-    }
-    report.median_error_pct = median_error(report.runs.iter().flat_map(|r| &r.figures));
-    Ok(report)
+    Ok(FigureReport::of("linux24", BAR_PCT, results))
 }
 
 fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, Why> {

@@ -82,6 +82,23 @@ pub struct FigureReport {
 }
 
 impl FigureReport {
+    /// Puts compared runs into a report; `Err` says why a run was not compared.
+    pub fn of<W: Into<String>>(
+        kind: &'static str,
+        bar_pct: f64,
+        results: Vec<(String, Result<RunFigures, W>)>,
+    ) -> Self {
+        let (mut runs, mut skipped) = (Vec::new(), Vec::new());
+        for (run, result) in results {
+            match result {
+                Ok(figures) => runs.push(figures),
+                Err(why) => skipped.push(Verdict { case: run, why: why.into() }),
+            }
+        }
+        let median_error_pct = median_error(runs.iter().flat_map(|r: &RunFigures| &r.figures));
+        Self { kind, runs, skipped, median_error_pct, bar_pct }
+    }
+
     /// Whether the bar holds. A folder without a run that could be compared proves nothing.
     pub fn holds(&self) -> bool {
         self.median_error_pct.is_some_and(|m| m < self.bar_pct)

@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 use kreplay_traces::store::TraceDir;
 use kreplay_traces::units::Nanos;
 
-use super::{Figure, FigureReport, RunFigures, Verdict, median_error};
+use super::{Figure, FigureReport, RunFigures, median_error};
 use crate::block::{Dir, IoRecord, policies};
 use crate::blockreplay::{self, Action, BioDone, BlockProgram, Dispatched, Observe, agreement};
 use crate::config::Config;
@@ -62,21 +62,7 @@ pub fn compare(run: &str, trace: &TraceDir, abort: &AtomicBool) -> Result<RunFig
 
 /// Puts compared runs into a report.
 pub fn report(results: Vec<(String, Result<RunFigures, String>)>) -> FigureReport {
-    let mut report = FigureReport {
-        kind: "schedulers",
-        runs: Vec::new(),
-        skipped: Vec::new(),
-        median_error_pct: None,
-        bar_pct: BAR_PCT,
-    };
-    for (run, result) in results {
-        match result {
-            Ok(figures) => report.runs.push(figures),
-            Err(why) => report.skipped.push(Verdict { case: run, why }),
-        }
-    }
-    report.median_error_pct = median_error(report.runs.iter().flat_map(|r| &r.figures));
-    report
+    FigureReport::of("schedulers", BAR_PCT, results)
 }
 
 /// Queue, scheduler with its tunables, and disk of a recording.

@@ -26,20 +26,8 @@ fn program() -> Program {
         name_page: None,
         indirect: Vec::new(),
     };
-    let task = TaskProgram {
-        tid: 4711,
-        name: "tar".to_owned(),
-        client: Some("client 1".to_owned()),
-        start: Start::At(Nanos::ZERO),
-        background: false,
-        repeat_from: None,
-        ops: Vec::new(),
-        think: Vec::new(),
-        at: Vec::new(),
-        recorded: Vec::new(),
-        line: Vec::new(),
-        exit_channel: None,
-    };
+    let task =
+        TaskProgram { client: Some("client 1".to_owned()), ..TaskProgram::new(4711, "tar", Start::At(Nanos::ZERO)) };
     Program {
         trace_id: "t".to_owned(),
         files: vec![file],

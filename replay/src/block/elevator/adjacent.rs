@@ -6,6 +6,7 @@
 use super::super::request::{NIL, Requests};
 use super::super::{Bio, RqId};
 use super::merge_hash::MergeHash;
+use super::rbtree::{Nodes, SectorTree};
 use super::{Context, End};
 
 /// Requests by their end, and the one that was merged last.
@@ -70,8 +71,30 @@ pub(super) fn fits(rqs: &Requests, rq: RqId, bio: &Bio, cx: &Context) -> bool {
     rqs[rq].nr + bio.nr <= cx.max_sectors && rqs[rq].segments < cx.max_segments
 }
 
+/// Makes a sorted request longer by a bio at its `end`. Two requests that now touch and may be one: the front, the back one.
+pub(super) fn attach(
+    rqs: &mut Requests,
+    nodes: &Nodes,
+    rq: RqId,
+    end: End,
+    bio: &Bio,
+    cx: &Context,
+) -> Option<(RqId, RqId)> {
+    let (a, b) = match end {
+        End::Back => {
+            rqs.attach_back(rq, *bio);
+            (rq, nodes.next(rq))
+        }
+        End::Front => {
+            rqs.attach_front(rq, *bio);
+            (nodes.prev(rq), rq)
+        }
+    };
+    (a != NIL && b != NIL && joinable(rqs, a, b, cx)).then_some((a, b))
+}
+
 /// Request `b` begins where `a` ends, and both make one within the limits.
-pub(super) fn joinable(rqs: &Requests, a: RqId, b: RqId, cx: &Context) -> bool {
+fn joinable(rqs: &Requests, a: RqId, b: RqId, cx: &Context) -> bool {
     let (x, y) = (&rqs[a], &rqs[b]);
     x.end() == y.sector
         && x.dir == y.dir
@@ -114,6 +137,19 @@ impl Reach {
             (Some(d1), Some(d2)) => d1 < d2 || (d1 == d2 && s1 >= s2),
         };
         if first { a } else { b }
+    }
+
+    /// The request to follow one that is still sorted in `tree`, for an arm at `last`: its successor, or the lowest, or its
+    /// predecessor if nearer; `NIL` if it is alone.
+    pub(super) fn following(self, rqs: &Requests, nodes: &Nodes, tree: SectorTree, last: u64, rq: RqId) -> RqId {
+        let mut next = nodes.next(rq);
+        if next == NIL {
+            next = nodes.from(tree, 0);
+            if next == rq {
+                next = NIL;
+            }
+        }
+        self.choose(rqs, last, next, nodes.prev(rq))
     }
 }
 

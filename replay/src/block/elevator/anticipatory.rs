@@ -164,14 +164,7 @@ impl Anticipatory {
     /// The request to follow `rq`, which is still sorted: its successor, or the lowest, or its predecessor if nearer.
     fn following(&self, rqs: &Requests, rq: RqId) -> RqId {
         let dir = usize::from(self.notes[rq as usize].sync);
-        let mut next = self.nodes.next(rq);
-        if next == NIL {
-            next = self.nodes.from(self.sorted[dir], 0);
-            if next == rq {
-                next = NIL;
-            }
-        }
-        REACH.choose(rqs, self.last_end[dir], next, self.nodes.prev(rq))
+        REACH.following(rqs, &self.nodes, self.sorted[dir], self.last_end[dir], rq)
     }
 
     fn unqueue(&mut self, rqs: &mut Requests, rq: RqId) {
@@ -397,18 +390,7 @@ impl Elevator for Anticipatory {
             return Verdict::Insert(Spot::Tail);
         }
         let dir = usize::from(sync);
-        let neighbour = match end {
-            End::Back => {
-                rqs.attach_back(rq, *bio);
-                (rq, self.nodes.next(rq))
-            }
-            End::Front => {
-                rqs.attach_front(rq, *bio);
-                (self.nodes.prev(rq), rq)
-            }
-        };
-        let (a, b) = neighbour;
-        if a != NIL && b != NIL && adjacent::joinable(rqs, a, b, cx) {
+        if let Some((a, b)) = adjacent::attach(rqs, &self.nodes, rq, end, bio, cx) {
             let (older, task) = (self.notes[b as usize].deadline, self.notes[b as usize].task);
             if older < self.notes[a as usize].deadline {
                 self.notes[a as usize].deadline = older;

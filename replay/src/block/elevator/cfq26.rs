@@ -97,15 +97,9 @@ impl Cfq26 {
         id
     }
 
-    /// The request to follow one that is still sorted: its successor, or the lowest, or its predecessor if nearer.
     fn following(&self, rqs: &Requests, rq: RqId) -> RqId {
         let q = &self.queues[self.notes[rq as usize].queue as usize];
-        let mut next = self.nodes.next(rq);
-        if next == NIL {
-            next = self.nodes.from(q.sorted, 0);
-        }
-        let best = self.reach.choose(rqs, self.last_end, next, self.nodes.prev(rq));
-        if best == rq { NIL } else { best }
+        self.reach.following(rqs, &self.nodes, q.sorted, self.last_end, rq)
     }
 
     /// Takes a request out of its process's queue.
@@ -252,17 +246,7 @@ impl Elevator for Cfq26 {
         if !adjacent::fits(rqs, rq, bio, cx) {
             return Verdict::Insert(Spot::Tail);
         }
-        let (a, b) = match end {
-            End::Back => {
-                rqs.attach_back(rq, *bio);
-                (rq, self.nodes.next(rq))
-            }
-            End::Front => {
-                rqs.attach_front(rq, *bio);
-                (self.nodes.prev(rq), rq)
-            }
-        };
-        if a != NIL && b != NIL && adjacent::joinable(rqs, a, b, cx) {
+        if let Some((a, b)) = adjacent::attach(rqs, &self.nodes, rq, end, bio, cx) {
             if self.notes[b as usize].queued_at < self.notes[a as usize].queued_at {
                 self.notes[a as usize].queued_at = self.notes[b as usize].queued_at;
                 let id = self.notes[a as usize].queue as usize;

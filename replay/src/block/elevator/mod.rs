@@ -20,8 +20,10 @@ mod merge_hash;
 mod mq_deadline;
 mod none;
 mod noop;
+mod owners;
 mod rbtree;
 mod sorted;
+mod think;
 
 use kreplay_traces::units::Nanos;
 

@@ -8,22 +8,26 @@
 //! of others is let through only if that process thinks long (the kernel measures how many do no harm, and looks for
 //! processes that wake each other); asynchronous requests of a priority share a queue, as in the kernel.
 
+mod queue;
 mod raise;
 mod rate;
+mod serve;
 mod wf2q;
 
 use std::collections::BTreeMap;
 
 use kreplay_traces::units::Nanos;
-use rustc_hash::FxHashMap;
 
 use super::super::list::List;
 use super::super::request::{NIL, Requests};
 use super::super::{Bio, Dir, IoClass, RqId};
 use super::adjacent::{self, Adjacent, Reach};
+use super::owners::Owners;
 use super::rbtree::{Nodes, SectorTree};
+use super::think::Think;
 use super::{Context, Elevator, End, Spot, Verdict};
 use crate::config::BfqConfig;
+use queue::{Note, Queue, Reason};
 use raise::{Burst, Raise};
 use rate::PeakRate;
 use wf2q::{Engine, Entity, Place};
@@ -41,65 +45,6 @@ const SHORT: u32 = 64;
 const LEVEL_WEIGHT: u64 = 10;
 /// Weight of a process that asked for no priority.
 const DEFAULT_WEIGHT: u64 = 40;
-/// More requests than this at a time show that the device queues commands.
-const DEEP_DEVICE: u32 = 3;
-const DEPTH_SAMPLES: u32 = 32;
-/// A mean of think times counts after this.
-const VALID: u64 = 80;
-
-/// Why a queue's service ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reason {
-    TooIdle,
-    Timeout,
-    Exhausted,
-    NoMoreRequests,
-    Preempted,
-}
-
-/// The synchronous requests of a process, or the asynchronous ones of a priority.
-#[derive(Clone, Debug)]
-pub(super) struct Queue {
-    sync: bool,
-    class: IoClass,
-    /// Weight without raising.
-    weight: u64,
-    sorted: SectorTree,
-    fifo: List,
-    next: RqId,
-    dispatched: u32,
-    busy: bool,
-    max_budget: u64,
-    /// In service: when its time is up. Else: since when it has nothing queued or at the device.
-    timeout: Option<u64>,
-    fifo_checked: bool,
-    wait_request: bool,
-    /// Its last turn ended because it had no request, and it may go on with its budget.
-    waits_in_time: bool,
-    seeks: u32,
-    last_pos: u64,
-    last_end: u64,
-    think_samples: u64,
-    think_total: u64,
-    think_mean: u64,
-    /// Thinks less than half the idling time.
-    quick: bool,
-    raise: Raise,
-    just_created: bool,
-    counted: bool,
-}
-
-impl Queue {
-    fn seeky(&self) -> bool {
-        self.seeks.count_ones() > 19
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Note {
-    queue: u32,
-    deadline: u64,
-}
 
 /// The scheduler of one queue.
 #[derive(Clone, Debug)]
@@ -112,9 +57,7 @@ pub(crate) struct Bfq {
     low_latency: bool,
     queues: Vec<Queue>,
     engine: Engine,
-    /// Only looked up, never iterated.
-    by_task: FxHashMap<u32, u32>,
-    by_prio: FxHashMap<(IoClass, u8), u32>,
+    owners: Owners,
     nodes: Nodes,
     notes: Vec<Note>,
     adjacent: Adjacent,
@@ -151,8 +94,7 @@ impl Bfq {
             low_latency: c.low_latency,
             queues: Vec::new(),
             engine: Engine::default(),
-            by_task: FxHashMap::default(),
-            by_prio: FxHashMap::default(),
+            owners: Owners::default(),
             nodes: Nodes::default(),
             notes: Vec::new(),
             adjacent: Adjacent::default(),
@@ -191,14 +133,6 @@ impl Bfq {
         &mut self.engine.entities[id as usize]
     }
 
-    fn largest_budget(&self) -> u64 {
-        if self.fixed_budget == 0 && self.budgets_assigned < MIN_BUDGETS { DEFAULT_BUDGET } else { self.max_budget }
-    }
-
-    fn least_budget(&self) -> u64 {
-        (self.largest_budget() / 32).max(1)
-    }
-
     fn raising_ns(&self) -> u64 {
         self.rate.map_or(0, |r| r.raising_ns())
     }
@@ -222,10 +156,7 @@ impl Bfq {
             waits_in_time: false,
             seeks: 1,
             last_pos: 0,
-            last_end: cx.now.get(),
-            think_samples: 0,
-            think_total: 0,
-            think_mean: 0,
+            think: Think::since(cx.now.get()),
             quick: cx.sync && cx.class != IoClass::Idle,
             raise: Raise::default(),
             just_created: true,
@@ -236,16 +167,11 @@ impl Bfq {
     }
 
     fn queue_for(&mut self, task: u32, cx: &Context) -> u32 {
-        let known = if cx.sync { self.by_task.get(&task) } else { self.by_prio.get(&(cx.class, cx.level)) };
-        if let Some(&id) = known {
+        if let Some(id) = self.owners.find(task, cx) {
             return id;
         }
         let id = self.create(cx);
-        if cx.sync {
-            self.by_task.insert(task, id);
-        } else {
-            self.by_prio.insert((cx.class, cx.level), id);
-        }
+        self.owners.set(task, cx, id);
         id
     }
 
@@ -309,14 +235,7 @@ impl Bfq {
                 return head;
             }
         }
-        let mut next = self.nodes.next(rq);
-        if next == NIL {
-            next = self.nodes.from(q.sorted, 0);
-            if next == rq {
-                next = NIL;
-            }
-        }
-        self.reach.choose(rqs, rqs[rq].end(), next, self.nodes.prev(rq))
+        self.reach.following(rqs, &self.nodes, q.sorted, rqs[rq].end(), rq)
     }
 
     fn unqueue(&mut self, rqs: &mut Requests, rq: RqId, now: u64) {
@@ -366,18 +285,22 @@ impl Bfq {
         self.count(id);
     }
 
-    /// A queue that had no request gets one.
-    fn begin_busy(&mut self, rqs: &Requests, id: u32, now: u64) {
+    /// A queue without requests that was idle for so long that its process looks interactive.
+    fn interactive(&self, id: u32, now: u64) -> bool {
         let q = self.q(id);
         let idle_long = q.dispatched == 0 && q.timeout.is_none_or(|t| t + raise::MIN_IDLE < now);
-        let in_time = now <= q.last_end + 3 * self.slice_idle;
-        let default_weight = q.weight == DEFAULT_WEIGHT;
+        !q.raise.in_burst && idle_long && q.weight == DEFAULT_WEIGHT
+    }
+
+    /// A queue that had no request gets one.
+    fn begin_busy(&mut self, rqs: &Requests, id: u32, now: u64, interactive: bool) {
+        let q = self.q(id);
+        let in_time = now <= q.think.last_end + 3 * self.slice_idle;
         let soft_rt = q.seeks != u32::MAX
             && !q.raise.in_burst
             && q.raise.soft_rt_from < now
             && q.dispatched == 0
-            && default_weight;
-        let interactive = !q.raise.in_burst && idle_long && default_weight;
+            && q.weight == DEFAULT_WEIGHT;
         let deserves = self.low_latency && (q.raise.raised() || (q.sync && (interactive || soft_rt)));
         let (next, waits) = (q.next, q.waits_in_time);
         let left = self.engine.entities[id as usize].budget_left();
@@ -425,269 +348,14 @@ impl Bfq {
         }
     }
 
-    /// Keeping the device for a queue makes it faster in sum, and harms nobody who is in a hurry.
-    fn idling_pays(&self, id: u32) -> bool {
-        let q = self.q(id);
-        let queues_commands = self.queues_commands.unwrap_or(true);
-        let steady = !q.seeky() && q.quick;
-        let pays = (self.rotational && !queues_commands) || ((self.rotational || !queues_commands) && steady);
-        pays && self.raised_busy == 0
-    }
-
-    /// Without it others would take the queue's share.
-    fn idling_is_owed(&self, id: u32) -> bool {
-        let q = self.q(id);
-        let total = self.busy_queues();
-        (q.raise.raised() && (self.raised_busy < total || self.in_driver >= q.dispatched + 4))
-            || self.asymmetric(id)
-            || total == 1
-    }
-
-    fn better_to_idle(&self, id: u32) -> bool {
-        let q = self.q(id);
-        self.slice_idle > 0 && q.sync && q.class != IoClass::Idle && (self.idling_pays(id) || self.idling_is_owed(id))
-    }
-
-    fn timed_out(&self, id: u32, now: u64) -> bool {
-        self.q(id).timeout.is_some_and(|t| t <= now)
-    }
-
-    fn may_time_out(&self, id: u32, now: u64) -> bool {
-        let e = &self.engine.entities[id as usize];
-        (!self.q(id).wait_request || e.budget_left() >= e.budget / 3) && self.timed_out(id, now)
-    }
-
-    /// A process that used its time without getting far, and how long that was in ms.
-    fn slow(&self, id: u32, now: u64, compensate: bool) -> (bool, u64) {
-        let q = self.q(id);
-        if !q.sync {
-            return (false, 0);
-        }
-        let until = if compensate { self.idling_since } else { now };
-        let us = until.saturating_sub(self.service_began) / 1000;
-        if us < 1000 {
-            let ns = if self.rotational { self.slice_idle } else { rate::MIN_THINK };
-            return (q.seeky(), ns / 1_000_000);
-        }
-        let service = self.engine.entities[id as usize].service;
-        (if us > 20_000 { service < self.max_budget / 2 } else { q.seeky() }, us / 1000)
-    }
-
-    fn next_budget(&self, id: u32, reason: Reason) -> Option<u64> {
-        let q = self.q(id);
-        let least = self.least_budget();
-        let last = if q.raise.raised() { 2 * least } else { q.max_budget };
-        if !q.sync {
-            return Some(self.max_budget);
-        }
-        if q.raise.raised() {
-            return Some(last);
-        }
-        Some(match reason {
-            Reason::TooIdle if q.dispatched > 0 => (2 * last).min(self.max_budget),
-            Reason::TooIdle if last > 5 * least => last - 4 * least,
-            Reason::TooIdle => least,
-            Reason::Timeout => (2 * last).min(self.max_budget),
-            Reason::Exhausted => (4 * last).min(self.max_budget),
-            Reason::NoMoreRequests => self.engine.entities[id as usize].service.max(least),
-            Reason::Preempted => return None,
-        })
-    }
-
-    /// Ends a queue's service. `compensate`: the time that the device was kept idle for it does not count.
-    fn expire(&mut self, rqs: &Requests, id: u32, now: u64, reason: Reason, compensate: bool) {
-        let (slow, ms) = self.slow(id, now, compensate);
-        let e = self.engine.entities[id as usize];
-        let raised = self.q(id).raise.raised();
-        if !raised && (slow || (reason == Reason::Timeout && e.budget_left() >= e.budget / 3)) {
-            let by_time = self.max_budget * ms.min(self.timeout_ms) / self.timeout_ms;
-            let total = by_time.max(e.service);
-            let entity = self.e(id);
-            entity.budget = entity.budget.max(total);
-            self.engine.served(id, total - e.service);
-        }
-        let slice_idle = self.slice_idle;
-        let low_latency = self.low_latency;
-        let q = self.q_mut(id);
-        if low_latency {
-            if !raised {
-                q.raise.since = now;
-            }
-            if q.sorted.is_empty() {
-                if q.dispatched == 0 {
-                    q.raise.next_soft_rt(now, slice_idle);
-                } else {
-                    q.raise.soft_rt_pending = true;
-                }
-            }
-        }
-        if let Some(budget) = self.next_budget(id, reason) {
-            let most =
-                if self.fixed_budget == 0 && self.budgets_assigned >= MIN_BUDGETS { self.max_budget } else { u64::MAX };
-            self.q_mut(id).max_budget = budget.min(most);
-            let next = self.q(id).next;
-            if next != NIL {
-                let budget = self.q(id).max_budget.max(self.cost(rqs, next, id));
-                self.e(id).budget = budget;
-            }
-        }
-        self.timer = None;
-        self.in_service = None;
-        let owed = reason == Reason::Preempted && self.idling_is_owed(id);
-        let q = self.q_mut(id);
-        q.wait_request = false;
-        if q.sorted.is_empty() && !owed {
-            if q.dispatched == 0 {
-                q.timeout = Some(now);
-            }
-            self.end_busy(id);
-        } else {
-            let raise = q.raise.coefficient;
-            self.engine.requeue(id, raise);
-        }
-        let q = self.q_mut(id);
-        if !q.busy && !matches!(reason, Reason::Timeout | Reason::Exhausted) {
-            q.waits_in_time = true;
-        } else {
-            self.e(id).service = 0;
-        }
-    }
-
-    fn arm_timer(&mut self, id: u32, now: u64) {
-        let asymmetric = self.asymmetric(id);
-        let q = self.q_mut(id);
-        q.wait_request = true;
-        let (seeky, raised) = (q.seeky(), q.raise.raised());
-        let idle = if seeky && !raised && !asymmetric {
-            self.slice_idle.min(rate::MIN_THINK)
-        } else if raised {
-            self.slice_idle.max(20_000_000)
-        } else {
-            self.slice_idle
-        };
-        self.idling_since = now;
-        self.timer = Some(now + idle);
-    }
-
-    fn run_timer(&mut self, rqs: &Requests, now: u64) {
-        if self.timer.is_none_or(|t| now < t) {
-            return;
-        }
-        self.timer = None;
-        let Some(id) = self.in_service else { return };
-        self.q_mut(id).wait_request = false;
-        if self.timed_out(id, now) {
-            self.expire(rqs, id, now, Reason::Timeout, false);
-        } else if self.q(id).sorted.is_empty() {
-            self.expire(rqs, id, now, Reason::TooIdle, true);
-        }
-    }
-
-    fn set_in_service(&mut self, now: u64) -> Option<u32> {
-        let id = self.engine.next(now)?;
-        self.budgets_assigned = (self.budgets_assigned * 7 + 256) / 8;
-        let timeout = self.timeout_ms * 1_000_000;
-        let e = self.engine.entities[id as usize];
-        let q = self.q_mut(id);
-        q.fifo_checked = false;
-        let longer = if q.raise.lasts == raise::SOFT_RT_TIME { 1 } else { (e.weight / q.weight.max(1)).max(1) };
-        q.timeout = Some(now + timeout * longer);
-        self.service_began = now;
-        self.in_service = Some(id);
-        Some(id)
-    }
-
-    /// While the device is kept for a process that thinks long, somebody else's request may go.
-    fn injection(&self, rqs: &Requests, serving: u32) -> Option<u32> {
-        let s = self.q(serving);
-        if s.quick || self.in_driver >= 1 {
-            return None;
-        }
-        (0..self.queues.len() as u32).find(|&id| {
-            let q = self.q(id);
-            let fits = |rq| self.cost(rqs, rq, id) <= self.engine.entities[id as usize].budget_left();
-            id != serving && q.busy && q.next != NIL && fits(q.next)
-        })
-    }
-
-    /// The queue to take a request from; `None`: nothing now, which may mean that the device is kept idle.
-    fn select(&mut self, rqs: &Requests, now: u64) -> Option<u32> {
-        let mut reason = Reason::Timeout;
-        let mut current = self.in_service;
-        let mut expire = false;
-        if let Some(id) = current {
-            expire = self.may_time_out(id, now) && !(self.q(id).sorted.is_empty() && self.better_to_idle(id));
-        }
-        loop {
-            let Some(id) = current else {
-                current = Some(self.set_in_service(now)?);
-                continue;
-            };
-            if !expire {
-                let next = self.q(id).next;
-                if next != NIL {
-                    if self.cost(rqs, next, id) <= self.engine.entities[id as usize].budget_left() {
-                        self.q_mut(id).wait_request = false;
-                        self.timer = None;
-                        return Some(id);
-                    }
-                    reason = Reason::Exhausted;
-                } else if self.q(id).wait_request || (self.q(id).dispatched > 0 && self.better_to_idle(id)) {
-                    if self.idling_pays(id) || (self.q(id).raise.raised() && self.raised_busy <= 1 && self.q(id).quick)
-                    {
-                        return None;
-                    }
-                    return self.injection(rqs, id);
-                } else {
-                    reason = Reason::NoMoreRequests;
-                }
-            }
-            self.expire(rqs, id, now, reason, false);
-            expire = false;
-            current = None;
-        }
-    }
-
     fn is_seek(&self, last: u64, rqs: &Requests, rq: RqId) -> bool {
         rqs[rq].sector.abs_diff(last) > SEEK && (self.rotational || rqs[rq].nr < SHORT)
-    }
-
-    fn watch_depth(&mut self) {
-        self.depth_seen = self.depth_seen.max(self.in_driver);
-        if self.queues_commands == Some(true) || self.in_driver as usize + self.queued <= DEEP_DEVICE as usize {
-            return;
-        }
-        if let Some(id) = self.in_service {
-            let q = self.q(id);
-            if q.quick && q.dispatched + (q.fifo.len() as u32) < DEEP_DEVICE && self.in_driver < DEEP_DEVICE {
-                return;
-            }
-        }
-        self.depth_samples += 1;
-        if self.depth_samples > DEPTH_SAMPLES {
-            self.queues_commands = Some(self.depth_seen > DEEP_DEVICE);
-            self.depth_seen = 0;
-            self.depth_samples = 0;
-        }
-    }
-
-    fn think(&mut self, id: u32, now: u64) {
-        let slice_idle = self.slice_idle;
-        let q = self.q_mut(id);
-        if q.dispatched > 0 || q.busy {
-            return;
-        }
-        let elapsed = now.saturating_sub(q.last_end).min(2 * slice_idle);
-        q.think_samples = (7 * q.think_samples + 256) / 8;
-        q.think_total = (7 * q.think_total + 256 * elapsed) / 8;
-        q.think_mean = (q.think_total + 128) / q.think_samples;
     }
 }
 
 impl Elevator for Bfq {
     fn offer(&mut self, rqs: &mut Requests, bio: &Bio, cx: &Context) -> Verdict {
-        let own = if cx.sync { self.by_task.get(&bio.task) } else { self.by_prio.get(&(cx.class, cx.level)) };
-        let Some(&own) = own else { return Verdict::Insert(Spot::Tail) };
+        let Some(own) = self.owners.find(bio.task, cx) else { return Verdict::Insert(Spot::Tail) };
         let (nodes, notes, queues) = (&self.nodes, &self.notes, &self.queues);
         let may = |rq: RqId| notes[rq as usize].queue == own && !rqs[rq].started;
         let found = self.adjacent.find(rqs, bio, may, |s| nodes.at(queues[own as usize].sorted, s));
@@ -695,17 +363,7 @@ impl Elevator for Bfq {
         if !adjacent::fits(rqs, rq, bio, cx) {
             return Verdict::Insert(Spot::Tail);
         }
-        let (a, b) = match end {
-            End::Back => {
-                rqs.attach_back(rq, *bio);
-                (rq, self.nodes.next(rq))
-            }
-            End::Front => {
-                rqs.attach_front(rq, *bio);
-                (self.nodes.prev(rq), rq)
-            }
-        };
-        if a != NIL && b != NIL && adjacent::joinable(rqs, a, b, cx) {
+        if let Some((a, b)) = adjacent::attach(rqs, &self.nodes, rq, end, bio, cx) {
             let older = self.notes[b as usize].deadline;
             if older < self.notes[a as usize].deadline {
                 self.notes[a as usize].deadline = older;
@@ -748,13 +406,15 @@ impl Elevator for Bfq {
         }
         let deadline = now + self.expire_after[usize::from(cx.sync)];
         self.notes[rq as usize] = Note { queue: id, deadline };
-        self.think(id, now);
         let seek = self.is_seek(self.q(id).last_pos, rqs, rq);
         let (lasts, slice_idle) = (self.raising_ns(), self.slice_idle);
         let q = self.q_mut(id);
+        if q.dispatched == 0 && !q.busy {
+            q.think.add(now, slice_idle);
+        }
         q.seeks = q.seeks << 1 | u32::from(seek);
         if q.sync && q.class != IoClass::Idle && slice_idle > 0 {
-            q.quick = !(q.think_samples > VALID && q.think_mean > slice_idle / 2);
+            q.quick = !(q.think.valid() && q.think.mean > slice_idle / 2);
         }
         if q.seeks == u32::MAX {
             self.reraise(id, |r| r.seeks_only(now, lasts));
@@ -784,12 +444,8 @@ impl Elevator for Bfq {
                 self.next_changed(rqs, id);
             }
         } else {
-            let q = self.q(id);
-            interactive = !q.raise.in_burst
-                && q.dispatched == 0
-                && q.weight == DEFAULT_WEIGHT
-                && q.timeout.is_none_or(|t| t + raise::MIN_IDLE < now);
-            self.begin_busy(rqs, id, now);
+            interactive = self.interactive(id, now);
+            self.begin_busy(rqs, id, now, interactive);
         }
         if self.low_latency && (!old.raised() || !self.q(id).raise.raised() || interactive) {
             self.q_mut(id).raise.since = now;
@@ -850,7 +506,7 @@ impl Elevator for Bfq {
         let slice_idle = self.slice_idle;
         let q = self.q_mut(id);
         q.dispatched -= 1;
-        q.last_end = now;
+        q.think.last_end = now;
         if q.dispatched == 0 && !q.busy {
             q.timeout = Some(now);
         }
