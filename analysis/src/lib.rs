@@ -10,6 +10,7 @@ pub mod btt;
 mod cell;
 mod compare;
 mod error;
+pub mod factors;
 mod findings;
 #[cfg(feature = "fixture")]
 pub mod fixture;
