@@ -4,6 +4,7 @@
 //! out), unknown keys are errors. Field docs give unit and source; which choice was seen in source, taken from a patch
 //! or inferred stands in the TOML files.
 
+mod aging;
 pub mod check;
 mod device;
 mod elevator;
@@ -12,14 +13,18 @@ mod reclaim;
 
 use serde::{Deserialize, Serialize};
 
+pub use aging::{
+    AgedUnmap, AgingConfig, AgingDriver, BackgroundAging, CacheHogs, Decay, InactivePlenty, LaunderRule, LookupRule,
+    NewPage, PlentyOrder, PlentySpares, Reactivation, RefillRounds, ShortMark, UseRule,
+};
 pub use device::{CommandOrder, DeviceConfig};
 pub use elevator::{
     AnticipatoryConfig, BfqConfig, Cfq26Config, CfqConfig, DeadlineConfig, ElevatorConfig, KyberConfig,
 };
 pub use queue::{IocostConfig, IocostModel, QueueConfig, SlotRule, WakeRule, WbtConfig};
 pub use reclaim::{
-    AgingConfig, AgingDriver, BufferWait, LaunderRule, MaxMapped, MetadataMark, NewPage, OomRule, ReadMark,
-    ReclaimConfig, ReclaimPolicy, RefillRule, ScanBudget, UnmapSkips, UseRule,
+    BufferWait, MaxMapped, MetadataMark, OomRule, ReadMark, ReclaimConfig, ReclaimPolicy, RefillRule, ScanBudget,
+    UnmapSkips,
 };
 
 /// Everything a simulation needs to know besides the program.

@@ -1,5 +1,6 @@
 //! Page replacement: section `reclaim`.
 
+use super::AgingConfig;
 use serde::{Deserialize, Serialize};
 
 /// Page replacement.
@@ -61,90 +62,6 @@ pub struct ReclaimConfig {
     /// Rules of [`ReclaimPolicy::Aging`].
     #[serde(default)]
     pub aging: AgingConfig,
-}
-
-/// Page aging of 2.4.5 to 2.4.9.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct AgingConfig {
-    /// Age of a page that is activated or new on the active list (PAGE_AGE_START).
-    pub start: u8,
-    /// A use makes a page so much older (PAGE_AGE_ADV).
-    pub advance: u8,
-    /// Highest age (PAGE_AGE_MAX).
-    pub most: u8,
-    /// Where a new cache page goes.
-    pub new_page: NewPage,
-    /// What a read of a page does once it has copied from it.
-    pub use_rule: UseRule,
-    /// Read-ahead and completed writes deactivate what lies behind them (2.4.5 to 2.4.7).
-    pub drop_behind: bool,
-    /// Zones with plenty of inactive (free) pages are spared by aging and unmapping (by laundering): 2.4.8+.
-    pub zone_plenty: bool,
-    /// How the dirty list is laundered.
-    pub launder: LaunderRule,
-    /// How a reclaim run goes.
-    pub driver: AgingDriver,
-}
-
-impl Default for AgingConfig {
-    fn default() -> Self {
-        Self {
-            start: 2,
-            advance: 3,
-            most: 64,
-            new_page: NewPage::Inactive,
-            use_rule: UseRule::SecondActivates,
-            drop_behind: false,
-            zone_plenty: true,
-            launder: LaunderRule::Share,
-            driver: AgingDriver::Rounds,
-        }
-    }
-}
-
-/// Where a new cache page goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NewPage {
-    /// On the active list, at the start age: 2.4.5 to 2.4.7.
-    Active,
-    /// On the dirty list, at age 0 ("use once"): 2.4.8, 2.4.9.
-    Inactive,
-}
-
-/// What using a page does, besides the mark of its lookup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum UseRule {
-    /// Nothing: 2.4.5 to 2.4.7.
-    LookupOnly,
-    /// A page of age 0 gets the start age and loses its mark: 2.4.8.
-    FirstAges,
-    /// A page that is not active is activated if it has an age, else it gets one and loses its mark: 2.4.9.
-    SecondActivates,
-}
-
-/// How the dirty list is laundered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LaunderRule {
-    /// The whole list without I/O, then, if frames are still short, again with some I/O: 2.4.5 to 2.4.8.
-    TwoPasses,
-    /// One pass over 1/64 of the list: 2.4.9.
-    Share,
-}
-
-/// How a reclaim run goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AgingDriver {
-    /// Launder if frames are short, then age if inactive pages are: 2.4.5 to 2.4.7.
-    Stages,
-    /// Always launder, then age, for all zones together and for each that is short: 2.4.8.
-    ZoneStages,
-    /// Rounds of aging and laundering until nothing is short, at most 64: 2.4.9.
-    Rounds,
 }
 
 /// Replacement family.

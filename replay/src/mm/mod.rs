@@ -14,7 +14,7 @@ pub mod swapspace;
 pub mod unmap;
 pub mod zone;
 
-use crate::config::{AgingConfig, Config, ReclaimPolicy};
+use crate::config::{AgingConfig, Config, LookupRule, ReclaimPolicy};
 use crate::program::Program;
 use crate::results::Counters;
 use buffer::{BufList, BufferLists};
@@ -59,6 +59,8 @@ pub struct Mm {
     pub unlocked: Vec<u32>,
     /// Somebody asked for bdflush.
     pub wake_bdflush: bool,
+    /// `page_launder` writes (-ac with launder): so many pages could not be cleaned without.
+    pub should_write: bool,
     /// Pages in page cache or swap cache.
     pub cache_pages: u64,
     /// ... of these in the swap cache.
@@ -123,6 +125,7 @@ impl Mm {
             zones,
             unlocked: Vec::new(),
             wake_bdflush: false,
+            should_write: false,
             cache_pages: 0,
             swap_cache_pages: 0,
             meta_pages: 0,
@@ -144,6 +147,12 @@ impl Mm {
     pub fn file_of(&self, page: u32) -> u32 {
         let i = self.first_pages.partition_point(|&(first, _)| first <= page) - 1;
         self.first_pages[i].1
+    }
+    /// Page ids of a file.
+    fn pages_of_file(&self, file: u32) -> std::ops::Range<u32> {
+        let Some(i) = self.first_pages.iter().position(|&(_, f)| f == file) else { return 0..0 };
+        let end = self.first_pages.get(i + 1).map_or(self.pages.len() as u32, |&(first, _)| first);
+        self.first_pages[i].0..end
     }
     /// A page's record, for changing.
     #[inline]
@@ -181,9 +190,8 @@ impl Mm {
     /// `mark_page_accessed`: a second use of an inactive page activates it.
     #[inline]
     pub fn mark_accessed(&mut self, id: u32) {
-        if self.aging.is_some() {
-            // The lookup's mark is all there is.
-            self.set(id, flag::REFERENCED);
+        if let Some(rules) = self.aging {
+            self.accessed_aged(id, rules);
             return;
         }
         let p = &mut self.pages[id as usize];
@@ -476,6 +484,8 @@ impl Mm {
             }
             let write_settled = match self.aging {
                 None => p.any(flag::REFERENCED),
+                // There a write first brings the page back, then deactivates it: that moves it.
+                Some(rules) if rules.drop_behind && rules.lookup == LookupRule::Activates => false,
                 Some(rules) if rules.drop_behind => p.list == List::Inactive && p.age == 0 && !p.any(flag::REFERENCED),
                 Some(_) => settled,
             };

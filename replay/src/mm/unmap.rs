@@ -5,7 +5,7 @@
 use super::Mm;
 use super::page::{List, flag};
 use super::zone::Zones;
-use crate::config::{AgingConfig, ReclaimConfig, UnmapSkips};
+use crate::config::{AgedUnmap, AgingConfig, ReclaimConfig, UnmapSkips};
 use crate::program::Program;
 
 /// One mapped area.
@@ -63,6 +63,11 @@ impl AddressSpaces {
     #[inline]
     pub fn page_mapped(&mut self, task: u32) {
         self.spaces[task as usize].rss += 1;
+    }
+
+    /// Does any task map one of these pages of a file?
+    pub fn map_any(&self, pages: std::ops::Range<u32>) -> bool {
+        self.spaces.iter().flat_map(|s| &s.vmas).any(|v| pages.contains(&v.first))
     }
 
     /// Areas that a task maps.
@@ -145,14 +150,14 @@ impl Mm {
         self.counters.swap_out_calls += 1;
         let n = self.spaces.spaces.len();
         let mut looked_at = 0;
-        if let Some(t) = task {
+        if let Some(t) = task.filter(|_| rules.own_space_first) {
             looked_at += self.scan_share(rules, t as usize);
         }
         let living = self.spaces.spaces.iter().filter(|s| !s.vmas.is_empty()).count() as u32;
         if living == 0 {
             return looked_at;
         }
-        for _ in 0..=((living << 4) >> priority) {
+        for _ in 0..=((living * rules.spaces_64ths) >> priority) {
             while self.spaces.spaces[self.spaces.cursor].vmas.is_empty() {
                 self.spaces.cursor = (self.spaces.cursor + 1) % n;
             }
@@ -192,17 +197,31 @@ impl Mm {
     /// `try_to_swap_out` of 2.4.5 to 2.4.9; true if the page was unmapped.
     fn try_to_unmap_aged(&mut self, rules: &AgingConfig, id: u32) -> bool {
         let p = *self.page(id);
-        if rules.zone_plenty && self.inactive_plenty(usize::from(p.zone)) {
-            return false;
-        }
-        if p.any(flag::YOUNG) {
-            self.clear(id, flag::YOUNG);
-            self.age_up(id);
-            return false;
+        let plenty = rules.zone_plenty && self.inactive_plenty(usize::from(p.zone));
+        match rules.unmap {
+            AgedUnmap::NotYoung if plenty => return false,
+            AgedUnmap::NotYoung | AgedUnmap::Aged if p.any(flag::YOUNG) => {
+                self.clear(id, flag::YOUNG);
+                self.age_up(id);
+                return false;
+            }
+            AgedUnmap::NotYoung => {}
+            AgedUnmap::Aged => {
+                if p.list != List::Active {
+                    self.age_down(id);
+                }
+                if plenty || self.page(id).age > 0 {
+                    return false;
+                }
+            }
+            // The entry is gone before its bit is looked at.
+            AgedUnmap::AgedAnyYoung if plenty || p.age > 0 => return false,
+            AgedUnmap::AgedAnyYoung => {}
         }
         if p.any(flag::LOCKED) || !self.unmap(id) {
             return false;
         }
+        self.clear(id, flag::YOUNG);
         if self.page(id).any(flag::PRESENT) && self.page(id).age == 0 {
             self.deactivate_aged(id);
         }

@@ -1,12 +1,15 @@
-//! Active, dirty and clean lists, pages with ages: 2.4.5 to 2.4.9.
+//! Active, dirty and clean lists, pages with ages: 2.4.5 to 2.4.9 and -ac.
 //!
-//! Source: mm/vmscan.c (`do_try_to_free_pages`, `page_launder`, `refill_inactive_scan`). What the versions differ in is in
-//! [`AgingConfig`]. A run makes pages clean and inactive; frames are taken from the clean lists by the allocation itself.
+//! Source: mm/vmscan.c (`do_try_to_free_pages`, `page_launder`, `refill_inactive_scan`), for -ac R. van Riel's patches of
+//! August to October 2001 (named in the variants). What the versions differ in is in [`AgingConfig`]. A run makes pages clean and inactive; frames are taken from the clean lists by the allocation itself.
 //! Left out: slab reaping, highmem, ramdisk pages.
 
 use super::buffers::{Buffers, release_busy, try_to_free_buffers, wait_for};
 use super::{Cursor, Need, Phase};
-use crate::config::{AgingConfig, AgingDriver, LaunderRule, ReclaimConfig};
+use crate::config::{
+    AgingConfig, AgingDriver, BackgroundAging, LaunderRule, PlentyOrder, PlentySpares, ReclaimConfig, RefillRounds,
+    ShortMark,
+};
 use crate::mm::Mm;
 use crate::mm::page::{List, NIL, flag};
 use crate::mm::zone::{AllocFlags, DMA, NORMAL};
@@ -43,6 +46,7 @@ pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Need {
                 if begin_second_pass(rules, mm, cur) {
                     continue;
                 }
+                decide_writing(rules, mm, cur);
                 if let Some(ok) = end_round(cfg, mm, cur) {
                     return Need::Done(ok);
                 }
@@ -82,7 +86,7 @@ fn begin_round(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) {
             // Rounds begin with aging, whatever is short.
             AgingDriver::Rounds => Short { free: false, inactive: true },
             AgingDriver::ZoneStages => Short { free: true, inactive: false },
-            AgingDriver::Stages => Short { free: shortage(rules, mm).free, inactive: false },
+            AgingDriver::Stages => Short { free: rules.launder_always || shortage(rules, mm).free, inactive: false },
         };
     }
     if cur.short.inactive && rules.driver == AgingDriver::Rounds {
@@ -93,7 +97,7 @@ fn begin_round(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) {
     cur.scan_left = match (cur.short.free, rules.launder) {
         (false, _) => 0,
         (true, LaunderRule::Share) => i64::from(mm.inactive.len() >> SHARE),
-        (true, LaunderRule::TwoPasses) => i64::from(mm.inactive.len()),
+        (true, LaunderRule::TwoPasses | LaunderRule::ShouldWrite) => i64::from(mm.inactive.len()),
     };
     cur.phase = Phase::Scan;
 }
@@ -114,6 +118,19 @@ fn begin_second_pass(rules: &AgingConfig, mm: &mut Mm, cur: &mut Cursor) -> bool
     again
 }
 
+/// Whether the next passes write (`should_write`): when this one left too many pages dirty, until one leaves few.
+fn decide_writing(rules: &AgingConfig, mm: &mut Mm, cur: &Cursor) {
+    if rules.launder != LaunderRule::ShouldWrite || !cur.short.free {
+        return;
+    }
+    let (failed, all) = (u64::from(cur.failed) * 100, u64::from(cur.failed + cur.cleaned));
+    if mm.should_write && failed < all * u64::from(rules.should_write_low_pct) {
+        mm.should_write = false;
+    } else if !mm.should_write && failed > all * u64::from(rules.should_write_high_pct) {
+        mm.should_write = true;
+    }
+}
+
 /// Name caches and shortages after a round; the run's outcome if it is over.
 fn end_round(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<bool> {
     let rules = &cfg.aging;
@@ -122,7 +139,7 @@ fn end_round(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<bool>
         AgingDriver::ZoneStages => true,
         AgingDriver::Rounds => cur.round > 0 || cur.short.free,
     };
-    if shrinks && cur.flags.fs {
+    if shrinks && (cur.flags.fs || (cur.flags.io && !rules.names_need_fs)) {
         mm.shrink_names(cfg.dcache_divisor.max(1));
     }
     cur.round += 1;
@@ -145,8 +162,19 @@ fn end_round(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<bool>
     }
 }
 
-/// `refill_inactive` of 2.4.5 to 2.4.8: rounds of unmapping and aging until the caller's share is done.
+/// `refill_inactive` of 2.4.5 to 2.4.8: rounds of unmapping and aging until the caller's share is done; of -ac: until no
+/// inactive pages are short.
 fn refill(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> bool {
+    if cfg.aging.refill == RefillRounds::WhileShort {
+        let mut done = 0;
+        for _ in 0..ROUNDS {
+            done += unmap_and_age(cfg, mm, cur, u32::MAX);
+            if !shortage(&cfg.aging, mm).inactive {
+                break;
+            }
+        }
+        return done > 0;
+    }
     let (mut left, mut tries) = match cur.task {
         Some(_) => (16, 6),
         None => (missing_inactive(mm), ROUNDS),
@@ -169,16 +197,40 @@ fn refill(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> bool {
 }
 
 fn unmap_and_age(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, target: u32) -> u32 {
-    cur.scanned += mm.swap_out_aging(&cfg.aging, cur.task, SHARE);
-    let done = age_active(&cfg.aging, mm, cur, i64::from(mm.active.len() >> SHARE), target);
+    let rules = &cfg.aging;
+    if !rules.age_before_unmap {
+        cur.scanned += mm.swap_out_aging(rules, cur.task, SHARE);
+    }
+    let done = age_active(rules, mm, cur, i64::from(mm.active.len() >> SHARE), target);
+    if rules.age_before_unmap && done < target {
+        cur.scanned += mm.swap_out_aging(rules, cur.task, SHARE);
+    }
     cur.cleaned += done;
     done
 }
 
-/// Background aging of 2.4.6 to 2.4.8: 1/16 of the active list, whatever is short.
+/// Background aging, once a second, whatever is short. Returns the pages looked at.
 pub fn age_in_background(cfg: &ReclaimConfig, mm: &mut Mm) -> u32 {
+    let active = u64::from(mm.active.len());
+    let steps = match cfg.aging.background {
+        BackgroundAging::None => 0,
+        BackgroundAging::Sixteenth => active >> 4,
+        BackgroundAging::SixtyFourth => active >> 6,
+        BackgroundAging::ByRatio => {
+            let frames: u64 = mm.zones.zone.iter().map(|z| z.size).sum();
+            let inactive = mm.inactive_in(DMA) + mm.inactive_in(NORMAL);
+            match active.max(frames / 2) {
+                counts if counts > 10 * inactive => active >> 4,
+                counts if counts > 3 * inactive => active >> 8,
+                _ => 0,
+            }
+        }
+    };
+    if steps == 0 {
+        return 0;
+    }
     let mut cur = Cursor::new(cfg, NORMAL, AllocFlags::USER, false);
-    age_active(&cfg.aging, mm, &mut cur, i64::from(mm.active.len() >> 4), u32::MAX);
+    age_active(&cfg.aging, mm, &mut cur, steps as i64, u32::MAX);
     cur.scanned
 }
 
@@ -194,18 +246,24 @@ fn age_active(rules: &AgingConfig, mm: &mut Mm, cur: &mut Cursor, mut steps: i64
         }
         cur.scanned += 1;
         let p = *mm.page(id);
-        if rules.zone_plenty && mm.inactive_plenty(usize::from(p.zone)) {
+        let plenty = rules.zone_plenty && mm.inactive_plenty(usize::from(p.zone));
+        if plenty && rules.plenty_order == PlentyOrder::First {
             mm.active.rotate(&mut mm.pages, id);
             continue;
         }
         if p.any(flag::REFERENCED) {
             mm.clear(id, flag::REFERENCED);
             mm.age_up(id);
-            mm.active.rotate(&mut mm.pages, id);
-            continue;
+        } else {
+            mm.age_down(id);
         }
-        mm.age_down(id);
-        if mm.page(id).age == 0 && !p.in_use() {
+        let unused = !p.any(flag::REFERENCED) && mm.page(id).age == 0;
+        let goes = match rules.plenty_order {
+            PlentyOrder::First => unused || mm.is_hog(id, rules),
+            PlentyOrder::AfterAge => unused || (!plenty && mm.is_hog(id, rules)),
+            PlentyOrder::BeforeDeactivation => !plenty && (unused || mm.is_hog(id, rules)),
+        };
+        if goes && (rules.deactivate_mapped || !p.in_use()) {
             mm.deactivate_aged(id);
             deactivated += 1;
             if deactivated >= target {
@@ -239,20 +297,26 @@ fn launder(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<Need> {
         cur.scan_left -= 1;
         cur.scanned += 1;
         let p = *mm.page(id);
-        let aged = rules.driver == AgingDriver::Stages && p.age > 0;
-        if p.any(flag::REFERENCED) || aged || (!p.any(flag::BUFFER) && p.in_use()) {
-            mm.move_to(id, List::Active);
-            if rules.driver != AgingDriver::Stages {
-                mm.page_mut(id).age = rules.start;
-            }
+        if mm.must_reactivate(id, rules) {
+            mm.reactivate_aged(id, rules);
             continue;
         }
-        if (rules.zone_plenty && mm.free_plenty(usize::from(p.zone))) || p.any(flag::LOCKED) {
+        let spared = match rules.plenty_spares {
+            PlentySpares::All => true,
+            PlentySpares::Dirty => p.any(flag::META | flag::DIRTY) || p.buffer_busy(),
+        };
+        if (rules.zone_plenty && spared && mm.free_plenty(usize::from(p.zone))) || p.any(flag::LOCKED) {
             mm.inactive.rotate(&mut mm.pages, id);
             continue;
         }
         if p.any(flag::DIRTY) {
-            if first_of_two || !cur.flags.fs {
+            let writes = match rules.launder {
+                LaunderRule::Share => true,
+                LaunderRule::TwoPasses => !first_of_two,
+                LaunderRule::ShouldWrite => mm.should_write,
+            };
+            if !writes || (rules.launder_needs_fs && !cur.flags.fs) {
+                cur.failed += 1;
                 mm.inactive.rotate(&mut mm.pages, id);
                 continue;
             }
@@ -271,7 +335,7 @@ fn launder(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<Need> {
             continue;
         }
         mm.lru_del(id);
-        let flags = launder_flags(cur, first_of_two);
+        let flags = launder_flags(cur, first_of_two || (rules.launder == LaunderRule::ShouldWrite && !mm.should_write));
         match try_to_free_buffers(cfg.buffer_wait, mm, flags, id) {
             Buffers::Dropped => {
                 if without_buffers(mm, cur, id) && rules.launder == LaunderRule::TwoPasses && !shortage(rules, mm).free
@@ -281,6 +345,7 @@ fn launder(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<Need> {
             }
             Buffers::Busy => {
                 mm.wake_bdflush |= flags.io;
+                cur.failed += 1;
                 mm.move_to(id, List::Inactive);
             }
             Buffers::Write => {
@@ -298,8 +363,8 @@ fn launder(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<Need> {
 }
 
 /// Leave for the next attempt on a buffer; counts down what the second pass may write without waiting.
-fn launder_flags(cur: &mut Cursor, first_of_two: bool) -> AllocFlags {
-    if first_of_two {
+fn launder_flags(cur: &mut Cursor, without_io: bool) -> AllocFlags {
+    if without_io {
         return AllocFlags { wait: false, io: false, fs: cur.flags.fs };
     }
     match cur.second_pass {
@@ -341,6 +406,7 @@ fn without_buffers(mm: &mut Mm, cur: &mut Cursor, id: u32) -> bool {
 /// The buffer in hand stays busy: the page goes back to the dirty list.
 fn back_to_dirty(mm: &mut Mm, cur: &mut Cursor) {
     let id = cur.page;
+    cur.failed += 1;
     release_busy(mm, cur);
     mm.move_to(id, List::Inactive);
 }
@@ -363,9 +429,13 @@ pub fn shortage(rules: &AgingConfig, mm: &Mm) -> Short {
     let zones = || [DMA, NORMAL].into_iter().filter(|&z| mm.zones.zone[z].size > 0);
     let below_high = zones().any(|z| mm.inactive_in(z) < mm.zones.zone[z].high);
     let inactive = mm.inactive_in(DMA) + mm.inactive_in(NORMAL) < high + mm.inactive_target() || below_high;
-    let local = match rules.driver {
-        AgingDriver::Stages => zones().any(|z| mm.available(z) < mm.zones.zone[z].min),
-        AgingDriver::ZoneStages | AgingDriver::Rounds => zones().any(|z| mm.available(z) < mm.zones.zone[z].low),
-    };
+    let local = zones().any(|z| {
+        let zone = &mm.zones.zone[z];
+        let mark = match rules.short_mark {
+            ShortMark::Min => zone.min,
+            ShortMark::Low => zone.low,
+        };
+        mm.available(z) < mark
+    });
     Short { free: local || mm.available_all() < high, inactive }
 }

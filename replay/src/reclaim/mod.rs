@@ -5,6 +5,8 @@
 //! can be inside reclaim at once (they are, on real kernels). A new policy is one file and one arm in [`step`].
 
 pub mod aging;
+#[cfg(test)]
+mod aging_tests;
 mod buffers;
 mod twolist;
 
@@ -85,6 +87,8 @@ pub struct Cursor {
     pub second_pass: Option<u32>,
     /// Pages made clean or inactive.
     pub cleaned: u32,
+    /// Pages that laundering could not clean (aging kernels).
+    pub failed: u32,
     /// Pages looked at since the simulator last charged for it.
     pub scanned: u32,
 }
@@ -109,6 +113,7 @@ impl Cursor {
             short: aging::Short::default(),
             second_pass: None,
             cleaned: 0,
+            failed: 0,
             scanned: 0,
         }
     }

@@ -1,4 +1,4 @@
-//! Allocation and kswapd of 2.4.5 to 2.4.9: frames from the free and the clean lists, reclaim for all zones.
+//! Allocation and kswapd of 2.4.5 to 2.4.9 and -ac: frames from the free and the clean lists, reclaim for all zones.
 //!
 //! Source: mm/page_alloc.c (`__alloc_pages`), mm/vmscan.c (`kswapd`, `kreclaimd`). Reduced: kreclaimd does its work at once
 //! when it is woken (it never waits).
@@ -7,7 +7,7 @@ use super::Sim;
 use super::frame::{Alloc, Frame, Kswapd};
 use super::sched::Flow;
 use super::task::Wait;
-use crate::config::AgingDriver;
+use crate::config::{AgingDriver, BackgroundAging};
 use crate::mm::zone::{AllocFlags, DMA, NORMAL};
 use crate::reclaim::{Cursor, aging};
 use crate::results::ResultSink;
@@ -38,33 +38,36 @@ impl Sim<'_> {
                     return self.allocated(t, zone);
                 }
                 self.wake_daemon(self.kswapd);
+                if flags.wait && self.config.reclaim.aging.alloc_reclaims && !self.tasks[t as usize].memalloc {
+                    return self.reclaim_for(t, flags, Alloc::Helped);
+                }
                 set(self, Alloc::Yielded);
                 if flags.wait { Flow::Yield } else { Flow::Continue }
+            }
+            Alloc::Helped => {
+                let task = &mut self.tasks[t as usize];
+                task.memalloc = false;
+                task.reclaim = None;
+                set(self, Alloc::Yielded);
+                Flow::Continue
             }
             Alloc::Yielded => {
                 if let Some(zone) = self.take_available(Mark::Min, flags.wait) {
                     return self.allocated(t, zone);
                 }
-                let task = &mut self.tasks[t as usize];
+                let task = &self.tasks[t as usize];
                 if task.memalloc || task.dying || !flags.wait {
                     set(self, Alloc::Last);
                     return Flow::Continue;
                 }
-                self.mm.counters.direct_reclaim_calls += 1;
-                let mut cursor = Cursor::new(&self.config.reclaim, NORMAL, flags, false);
-                cursor.task = Some(t);
-                task.memalloc = true;
-                task.reclaim = Some(cursor);
-                task.set_top(Frame::Alloc { flags, at: Alloc::Reclaimed });
-                task.push(Frame::Reclaim);
-                Flow::Continue
+                self.reclaim_for(t, flags, Alloc::Reclaimed)
             }
             Alloc::Reclaimed => {
                 let task = &mut self.tasks[t as usize];
                 task.memalloc = false;
                 task.reclaim = None;
                 let progress = task.ret == 1;
-                if !progress && !flags.fs {
+                if !progress && !flags.fs && self.config.reclaim.aging.nofs_gives_up {
                     // Such a request fails without a word.
                     return self.allocation_failed(t);
                 }
@@ -89,6 +92,19 @@ impl Sim<'_> {
             }
             Alloc::Rebalance => unreachable!("a state of the classzone allocator"),
         }
+    }
+
+    /// A reclaim run on behalf of an allocation, which goes on at `then`.
+    fn reclaim_for(&mut self, t: u32, flags: AllocFlags, then: Alloc) -> Flow {
+        self.mm.counters.direct_reclaim_calls += 1;
+        let mut cursor = Cursor::new(&self.config.reclaim, NORMAL, flags, false);
+        cursor.task = Some(t);
+        let task = &mut self.tasks[t as usize];
+        task.memalloc = true;
+        task.reclaim = Some(cursor);
+        task.set_top(Frame::Alloc { flags, at: then });
+        task.push(Frame::Reclaim);
+        Flow::Continue
     }
 
     /// A frame of a zone with at least `low` free; zones below `min` have kreclaimd refill them.
@@ -155,7 +171,8 @@ impl Sim<'_> {
             Kswapd::Look => {
                 self.once_a_second();
                 let short = aging::shortage(&self.config.reclaim.aging, &self.mm);
-                if driver != AgingDriver::Rounds && !short.free && !short.inactive {
+                let runs = short.free || (short.inactive && !self.config.reclaim.aging.kswapd_free_only);
+                if driver != AgingDriver::Rounds && !runs {
                     set(self, Kswapd::Ran);
                     return Flow::Continue;
                 }
@@ -174,7 +191,8 @@ impl Sim<'_> {
                     AgingDriver::Rounds => self.tasks[t as usize].ret == 1 || !(short.free || short.inactive),
                     AgingDriver::Stages | AgingDriver::ZoneStages => !short.free || !short.inactive,
                 };
-                if driver != AgingDriver::Rounds || rests {
+                let unplugs = !self.config.reclaim.aging.kswapd_free_only;
+                if unplugs && (driver != AgingDriver::Rounds || rests) {
                     self.block.unplug_all();
                     self.kick();
                 }
@@ -203,13 +221,13 @@ impl Sim<'_> {
         }
         self.next_recalc = self.now + Nanos::from_secs(1);
         self.mm.zones.pressure -= self.mm.zones.pressure >> 6;
-        if self.config.reclaim.aging.driver != AgingDriver::Rounds {
+        if self.config.reclaim.aging.background != BackgroundAging::None {
             let scanned = aging::age_in_background(&self.config.reclaim, &mut self.mm);
             self.charge(u64::from(scanned) * self.config.machine.scan_page_ns);
         }
     }
 
-    /// `out_of_memory` of 2.4.5 to 2.4.9.
+    /// `out_of_memory` of 2.4.5 to 2.4.9 and -ac.
     fn out_of_clean_memory(&self) -> bool {
         let (min, low, _) = self.mm.free_marks();
         let frames: u64 = self.mm.zones.zone.iter().map(|z| z.size).sum();

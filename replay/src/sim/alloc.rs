@@ -21,7 +21,7 @@ impl Sim<'_> {
             return self.step_alloc_aging(t, flags, at, sink);
         }
         match at {
-            Alloc::Yielded | Alloc::Last => unreachable!("states of the aging kernels' allocator"),
+            Alloc::Helped | Alloc::Yielded | Alloc::Last => unreachable!("states of the aging kernels' allocator"),
             Alloc::Try => {
                 if let Some(zone) = self.mm.zones.take_low() {
                     return self.allocated(t, zone);

@@ -163,6 +163,8 @@ pub enum Alloc {
     Rebalance,
     /// Reclaim is over.
     Reclaimed,
+    /// Reclaimed once before the reserve is looked at (aging kernels).
+    Helped,
     /// Other tasks ran (aging kernels).
     Yielded,
     /// Anything that is left (aging kernels).

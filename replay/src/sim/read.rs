@@ -8,7 +8,7 @@ use super::sched::Flow;
 use super::task::{At, Wait};
 use crate::block::BioKind;
 use crate::config::ReadMark;
-use crate::mm::page::{flag, noop};
+use crate::mm::page::{List, flag, noop};
 use crate::mm::zone::AllocFlags;
 use kreplay_traces::units::PAGE_BYTES;
 
@@ -320,15 +320,17 @@ impl Sim<'_> {
         Flow::Continue
     }
 
-    /// `drop_behind` of 2.4.5 to 2.4.7: a new window was asked for, so what was read before it is deactivated, back to the
-    /// first page that is not there.
+    /// `drop_behind` of 2.4.5 to 2.4.7 and -ac: a new window was asked for, so what was read before it is deactivated, back to
+    /// the first page that is not there (or not active).
     fn drop_behind(&mut self, t: u32) {
         let op = &self.tasks[t as usize].op;
         let window = self.ofds[op.ofd as usize].rawin;
         let (first, index) = (op.first, op.pos / PAGE_BYTES);
+        let active_only = self.mm.aging.is_some_and(|r| r.drop_behind_stops_inactive);
         for i in (index.saturating_sub(window)..index).rev() {
             let id = first + i as u32;
-            if !self.mm.page(id).any(flag::PRESENT) {
+            let p = self.mm.page(id);
+            if !p.any(flag::PRESENT) || (active_only && p.list != List::Active) {
                 break;
             }
             self.mm.deactivate_aged(id);

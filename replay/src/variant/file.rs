@@ -166,11 +166,12 @@ impl Parser<'_> {
 
     fn name(&self, value: &Value, span: Range<usize>) -> Result<String, VariantError> {
         let name = self.string("name", value, span.clone())?;
-        let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-        if name.is_empty() || name.len() > 80 || !name.chars().all(fine) || name.starts_with('.') {
-            return Err(self
-                .error(format!("\"{name}\" cannot name a variant"), span)
-                .help("a name has 1 to 80 letters, digits, '.', '-' or '_' and does not begin with '.'"));
+        let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
+        let edge = name.starts_with(['.', '+']) || name.ends_with('+');
+        if name.is_empty() || name.len() > 80 || !name.chars().all(fine) || edge {
+            return Err(self.error(format!("\"{name}\" cannot name a variant"), span).help(
+                "a name has 1 to 80 letters, digits, '.', '-', '_' or, inside, '+', and does not begin with '.'",
+            ));
         }
         Ok(name)
     }

@@ -27,7 +27,7 @@ impl Library {
         let combinations = combine(sweeps)?;
         let mut found: Vec<Variant> = Vec::new();
         for pattern in patterns {
-            let (head, changes) = split(pattern);
+            let (head, changes) = self.split(pattern);
             let (mut own_profiles, own_sets) = self.changes(pattern, &changes)?;
             own_profiles.extend(profiles.iter().cloned());
             for name in self.matching(head)? {
@@ -48,6 +48,17 @@ impl Library {
             }
         }
         Ok(found)
+    }
+
+    /// A pattern's head and its changes. A '+' may be part of a variant's name (the longest name counts) and of a file's path.
+    fn split<'a>(&self, pattern: &'a str) -> (&'a str, Vec<&'a str>) {
+        let from = pattern.rfind(".toml").map_or(0, |i| i + ".toml".len());
+        let plus = pattern[from..].match_indices('+').map(|(i, _)| from + i);
+        let ends: Vec<usize> = plus.chain([pattern.len()]).collect();
+        let named = |&end: &usize| self.get(&pattern[..end]).is_some_and(|f| !f.profile);
+        let first = ends.iter().rposition(named).unwrap_or(0);
+        let head = &pattern[..ends[first]];
+        (head, ends[first..].windows(2).map(|w| &pattern[w[0] + 1..w[1]]).collect())
     }
 
     fn changes(&self, pattern: &str, changes: &[&str]) -> Result<(Vec<String>, Vec<Assignment>), VariantError> {
@@ -97,15 +108,6 @@ impl Library {
             .compile_matcher();
         let names: Vec<String> = self.names(false).filter(|n| glob.is_match(n)).map(str::to_owned).collect();
         if names.is_empty() { Err(self.unknown(head)) } else { Ok(names) }
-    }
-}
-
-/// A pattern's head and its changes; a file's path may contain '+'.
-fn split(pattern: &str) -> (&str, Vec<&str>) {
-    let from = pattern.rfind(".toml").map_or(0, |i| i + ".toml".len());
-    match pattern[from..].find('+') {
-        Some(i) => (&pattern[..from + i], pattern[from + i + 1..].split('+').collect()),
-        None => (pattern, Vec::new()),
     }
 }
 
@@ -198,6 +200,18 @@ mod tests {
         assert_eq!(found[2].config.machine.ram, 128 * 1024);
         let again = select(&[&found[2].name], &[], &[]).unwrap();
         assert_eq!(again, found[2..3]);
+    }
+
+    #[test]
+    fn the_longest_name_counts() {
+        let found = select(&["linux-2.4.9-ac15+aging+launder+machine.ram=128MiB+slowdisk"], &[], &[]).unwrap();
+        assert_eq!(names(&found), ["linux-2.4.9-ac15+aging+launder+slowdisk+machine.ram=128MiB"]);
+        assert_eq!(found[0].config.machine.ram, 128 * 1024);
+        let again = select(&[&found[0].name], &[], &[]).unwrap();
+        assert_eq!(again[0].config, found[0].config);
+        let shorter = select(&["linux-2.4.9-ac15", "linux-2.4.9-ac14+aging"], &[], &[]).unwrap();
+        assert_eq!(names(&shorter), ["linux-2.4.9-ac15", "linux-2.4.9-ac14+aging"]);
+        assert_ne!(shorter[0].config.reclaim, shorter[1].config.reclaim);
     }
 
     #[test]

@@ -14,8 +14,11 @@ impl Variant {
             let _ = writeln!(text, "# checked against: {checked}");
         }
         let mut section = "";
-        let top = self.name.split('+').next().unwrap_or(&self.name);
-        let own = |c: &&Choice| c.line.is_none() || c.from == top || self.changes.contains(&c.from);
+        // The file that the name begins with; names may contain '+' themselves.
+        let begins =
+            |l: &&String| self.name.strip_prefix(l.as_str()).is_some_and(|r| r.is_empty() || r.starts_with('+'));
+        let top = self.layers.iter().filter(begins).max_by_key(|l| l.len()).unwrap_or(&self.name);
+        let own = |c: &&Choice| c.line.is_none() || c.from == *top || self.changes.contains(&c.from);
         for choice in self.choices.iter().filter(|c| resolved || own(c)) {
             let (own_section, key) = choice.key.split_once('.').unwrap_or(("", &choice.key));
             if own_section != section {
