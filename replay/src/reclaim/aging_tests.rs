@@ -2,8 +2,8 @@
 
 use super::{Cursor, Need, aging, step};
 use crate::config::{
-    AgedUnmap, AgingConfig, BackgroundAging, CacheHogs, Config, Decay, InactivePlenty, LaunderRule, LookupRule,
-    NewPage, PlentyOrder, Reactivation, ReclaimPolicy, UseRule,
+    AgedUnmap, AgingConfig, AgingDriver, BackgroundAging, CacheHogs, Config, Decay, InactivePlenty, LaunderRule,
+    LookupRule, NewPage, PlentyOrder, Reactivation, ReclaimPolicy, RefillRounds, UseRule,
 };
 use crate::mm::Mm;
 use crate::mm::page::{List, flag};
@@ -122,10 +122,10 @@ fn the_merge_error_unmaps_used_pages_and_never_anonymous_ones() {
     assert_eq!(look(AgedUnmap::NotYoung, 0, true), (true, false));
     assert_eq!(look(AgedUnmap::Aged, 0, true), (true, false));
     assert_eq!(look(AgedUnmap::AgedAnyYoung, 0, true), (false, true));
-    // Not used, with an age: unmapped at once; when it has aged (a call scans a space twice here); never.
+    // Not used, with an age: unmapped at once; when it has aged; never.
     assert_eq!(look(AgedUnmap::NotYoung, 5, false), (false, true));
     assert_eq!(look(AgedUnmap::Aged, 5, false), (true, false));
-    assert_eq!(look(AgedUnmap::Aged, 2, false), (false, true));
+    assert_eq!(look(AgedUnmap::Aged, 1, false), (false, true));
     for _ in 0..100 {
         assert_eq!(look(AgedUnmap::AgedAnyYoung, 5, false), (true, false));
     }
@@ -146,8 +146,8 @@ fn a_page_that_gets_a_swap_slot_starts_again_or_keeps_its_age() {
 #[test]
 fn laundering_writes_only_after_too_much_stayed_dirty() {
     let (c, mut mm) = machine(|r| {
-        (r.launder, r.launder_always, r.refill) =
-            (LaunderRule::ShouldWrite, true, crate::config::RefillRounds::WhileShort);
+        (r.launder, r.launder_always) = (LaunderRule::ShouldWrite, true);
+        (r.driver, r.refill) = (AgingDriver::Stages, RefillRounds::WhileShort);
     });
     for id in 0..100 {
         cached(&mut mm, id);
