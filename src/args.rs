@@ -2,6 +2,7 @@
 
 use crate::export_args::ExportArgs;
 use crate::parse_args::ParseArgs;
+use crate::record_args::RecordArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -60,6 +61,8 @@ pub(crate) enum Level {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Record a load: system calls, block events, vmstat, places of files, the machine
+    Record(RecordArgs),
     /// Logs in, comparison report out: ingest, replay under each variant, analyse, report
     Run(RunArgs),
     /// Read logs into a trace directory

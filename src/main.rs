@@ -10,6 +10,7 @@ mod output;
 mod parse_args;
 mod pipeline;
 mod progress;
+mod record_args;
 mod signal;
 mod stderr;
 mod stdout;

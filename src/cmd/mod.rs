@@ -8,6 +8,7 @@ mod inspect;
 mod inspect_logs;
 mod pages;
 mod prove;
+mod record;
 mod replay;
 mod report;
 mod run;
@@ -21,6 +22,7 @@ use crate::exit::Exit;
 /// Does what the command line says.
 pub(crate) fn dispatch(cli: &Cli) -> Result<Exit> {
     match &cli.command {
+        Command::Record(args) => record::run(cli, args),
         Command::Run(args) => run::run(cli, args),
         Command::Ingest(args) => ingest::run(cli, args),
         Command::Inspect(args) => inspect::run(cli, args),
