@@ -32,7 +32,7 @@ Exit codes:
     2  the command line, a variant or a setting is wrong
     3  the input cannot be read or understood
     4  done, but parts of the input were skipped
-    5  a proof did not hold
+    5  a proof did not hold, or a threshold was crossed
     6  some cells failed, the others are whole
     7  the output cannot be written: not ours, in use, no space
   130  interrupted; the same command goes on from there";
@@ -66,12 +66,14 @@ pub(crate) enum Command {
     Ingest(IngestArgs),
     /// What logs or traces hold: format, counts, time span, devices, processes, problems
     Inspect(InspectArgs),
-    /// A trace in another tool's format
+    /// A trace, or the results of a replay, in another tool's format
     Export(ExportArgs),
     /// Simulate traces under variants
     Replay(ReplayArgs),
     /// Report on results
     Report(ReportArgs),
+    /// Two runs against each other; exit 5 if a threshold is crossed
+    Compare(CompareArgs),
     /// Kernel variants: list, show, diff
     Variants(VariantsArgs),
     /// Log formats that are understood
@@ -198,7 +200,7 @@ pub(crate) struct ReportArgs {
     /// Output folder of run or replay
     #[arg(value_name = "OUT")]
     pub(crate) results: PathBuf,
-    /// File to write, its kind by its ending (.html, .md, .json, .txt, .csv, .svg); repeatable [default: to the terminal]
+    /// File to write, its kind by its ending (.html, .md, .json, .txt, .mail, .csv, .svg); repeatable [default: to the terminal]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
     /// Variant to compare with [default: the best]
@@ -207,6 +209,28 @@ pub(crate) struct ReportArgs {
     /// Where the trace directory is now, if it has moved
     #[arg(long, value_name = "DIR")]
     pub(crate) trace: Option<PathBuf>,
+    /// Kind of report, whatever the files are called; without -o to the terminal
+    #[arg(long = "as", value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// Figures of the Pareto set, by column of the matrix [default: elapsed_s,last_over_first,read_p999_ms]
+    #[arg(long, value_name = "FIGURE,...", value_delimiter = ',')]
+    pub(crate) pareto: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Output folder of the first run, or FOLDER:VARIANT
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: String,
+    /// Output folder of the second run, or FOLDER:VARIANT
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: String,
+    /// Exit with 5 if this holds: 'p99_read > +10%' (of the change), 'elapsed_s > 20' (of the second run); repeatable
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) fail_if: Vec<String>,
+    /// File to write, its kind by its ending; repeatable [default: to the terminal]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// What a trace is written as.
+/// What a trace, or the results of a replay, are written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Target {
     /// Block events as blkparse's default text
@@ -14,12 +14,16 @@ pub(crate) enum Target {
     OracleGeneral,
     /// The tables themselves, one file each
     Parquet,
+    /// Calls and requests of a trace, or of one run of a replay, as spans (Trace Event Format, for ui.perfetto.dev)
+    Perfetto,
+    /// A Jupyter notebook over the results of a replay
+    Notebook,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Trace directory
-    #[arg(value_name = "TRACE")]
+    /// Trace directory; for notebook, and perfetto of a replay, the output folder of run or replay
+    #[arg(value_name = "DIR")]
     pub(crate) trace: PathBuf,
     /// What to write
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -27,4 +31,10 @@ pub(crate) struct ExportArgs {
     /// File to write, or - for standard output; a folder for parquet
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
+    /// perfetto: the variant whose run is written [default: the first]
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) variant: Option<String>,
+    /// perfetto: the seed of that run [default: the first]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<i64>,
 }

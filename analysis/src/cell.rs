@@ -5,8 +5,10 @@ use crate::frame::Frame;
 use crate::json;
 use crate::manifest::Entry;
 use crate::model::{CellProvenance, TableProvenance};
+use crate::tables::{Calls, Requests};
 use indexmap::IndexMap;
 use serde_json::Value;
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 /// Version of `cell.json` that is read.
@@ -85,6 +87,8 @@ pub(crate) struct CellData {
     /// Tasks.
     pub tasks: Vec<Task>,
     counters: IndexMap<String, i64>,
+    calls: OnceCell<Calls>,
+    requests: OnceCell<Requests>,
 }
 
 impl CellData {
@@ -108,6 +112,8 @@ impl CellData {
             finished: provenance.finished.unwrap_or(true),
             tasks: Vec::new(),
             counters: IndexMap::new(),
+            calls: OnceCell::new(),
+            requests: OnceCell::new(),
         };
         cell.tasks = cell.read_tasks()?;
         cell.counters = cell.read_counters()?;
@@ -131,6 +137,30 @@ impl CellData {
             return Err(Error::Damaged { path, why: "its hash is not the one in cell.json".to_string() });
         }
         Frame::from_bytes(&path, bytes, columns)
+    }
+
+    /// The finished operations; read at the first use.
+    ///
+    /// # Errors
+    /// What is wrong with the table.
+    pub(crate) fn calls(&self) -> Result<&Calls> {
+        if self.calls.get().is_none() {
+            let read = Calls::read(self)?;
+            let _ = self.calls.set(read);
+        }
+        Ok(self.calls.get_or_init(Calls::default))
+    }
+
+    /// The block requests; read at the first use.
+    ///
+    /// # Errors
+    /// What is wrong with the table.
+    pub(crate) fn requests(&self) -> Result<&Requests> {
+        if self.requests.get().is_none() {
+            let read = Requests::read(self)?;
+            let _ = self.requests.set(read);
+        }
+        Ok(self.requests.get_or_init(Requests::default))
     }
 
     /// A counter of `counters.parquet`, if the run counted it.

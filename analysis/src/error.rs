@@ -87,6 +87,14 @@ pub enum Error {
         /// What there is.
         known: String,
     },
+    /// A figure of the Pareto set is not among the columns of the matrix.
+    #[error("no figure `{name}` to weigh by; there are: {known}")]
+    NoFigure {
+        /// What was asked for.
+        name: String,
+        /// Columns with a good end.
+        known: String,
+    },
 }
 
 impl Error {
@@ -106,6 +114,7 @@ impl Error {
             Error::NoCells { .. } => "the reasons are in manifest.json; replay again when they are mended",
             Error::NotTheTrace { .. } => "give the trace directory that was replayed, wherever it is now",
             Error::NoReference { .. } => "name one of the variants of the results",
+            Error::NoFigure { .. } => "name columns of the comparison, as the CSV report heads them",
         }
     }
 
@@ -121,7 +130,7 @@ impl Error {
             | Error::Column { path, .. }
             | Error::NoCells { path, .. }
             | Error::NotTheTrace { path, .. } => Some(path),
-            Error::NoReference { .. } => None,
+            Error::NoReference { .. } | Error::NoFigure { .. } => None,
         }
     }
 }

@@ -9,6 +9,7 @@
 pub mod btt;
 mod cell;
 mod compare;
+pub mod diff;
 mod error;
 pub mod factors;
 mod findings;
@@ -20,9 +21,14 @@ mod manifest;
 mod matrix;
 mod metrics;
 pub mod model;
+mod mrc;
 mod recorded;
 pub mod stats;
+mod tables;
+pub mod timeline;
+mod tradeoffs;
 mod verdict;
+mod who;
 
 pub use error::{Error, Result};
 
@@ -32,10 +38,11 @@ use indexmap::IndexMap;
 use kreplay_traces::store::TraceDir;
 use manifest::{Entry, Manifest};
 use matrix::Matrix;
-use metrics::{CellHead, Context};
+use metrics::{CellHead, Collect, Context};
 use model::{CellProvenance, Finding, Level, Provenance, Report, TraceReport};
 use recorded::Recorded;
 use std::path::{Path, PathBuf};
+use tradeoffs::Tradeoffs;
 
 /// How to analyse.
 #[derive(Clone, Debug)]
@@ -46,11 +53,13 @@ pub struct Options {
     pub tie_pct: f64,
     /// Where the trace directory is now, if it has moved; only for results of one trace.
     pub trace_dir: Option<PathBuf>,
+    /// Figures of the Pareto set, by column id; empty for elapsed time, evenness and slowest reads.
+    pub pareto: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { reference: None, tie_pct: compare::TIE_PCT, trace_dir: None }
+        Options { reference: None, tie_pct: compare::TIE_PCT, trace_dir: None, pareto: Vec::new() }
     }
 }
 
@@ -63,22 +72,18 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
     let manifest = Manifest::open(results_dir)?;
     let done: Vec<&Entry> = manifest.cells.iter().filter(|c| c.state == "done").collect();
     if done.is_empty() {
-        let count = |state: &str| manifest.cells.iter().filter(|c| c.state == state).count();
-        return Err(Error::NoCells { path: manifest.dir, failed: count("failed"), skipped: count("skipped") });
+        return Err(no_cells(manifest));
     }
     check_reference(options.reference.as_deref(), &done)?;
-    let mut by_trace: IndexMap<&str, Vec<&Entry>> = IndexMap::new();
-    for entry in &done {
-        by_trace.entry(&entry.trace).or_default().push(entry);
-    }
-    let ids: Vec<&str> = by_trace.keys().copied().collect();
-    let moved = options.trace_dir.as_deref().map(|dir| moved(dir, &ids)).transpose()?;
+    let measured = measure_all(results_dir, options)?;
+    check_pareto(&options.pareto, &measured)?;
     let rule = Rule { tie_pct: options.tie_pct };
-    let several = by_trace.len() > 1;
+    let several = measured.len() > 1;
+    let seeds = measured.iter().map(|m| m.seeds).min().unwrap_or(1);
     let (mut traces, mut verdict) = (Vec::new(), Vec::new());
     let (mut provenances, mut recordings) = (Vec::new(), Vec::new());
-    for entries in by_trace.values() {
-        let part = analyse_trace(&manifest, entries, options, rule, moved.as_ref())?;
+    for one in measured {
+        let part = analyse_trace(one, options, rule);
         verdict.extend(part.verdict.into_iter().map(|mut f| {
             if several {
                 f.text = format!("{}: {}", part.report.name, f.text);
@@ -91,7 +96,6 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
     }
     let after = usize::from(!several && !verdict.is_empty());
     verdict.splice(after..after, lost_cells(&manifest));
-    let seeds = by_trace.values().map(|cells| seeds_per_variant(cells)).min().unwrap_or(1);
     verdict.extend(unchecked(&provenances));
     verdict.push(Finding::new(Level::Note, rule.in_words(seeds)));
     provenances.extend(manifest.cells.iter().filter(|c| c.state != "done").map(cell::bare_provenance));
@@ -140,21 +144,62 @@ fn moved(dir: &Path, traces: &[&str]) -> Result<Moved> {
     Ok(Moved { dir: dir.to_owned(), trace_id })
 }
 
-fn analyse_trace(
-    manifest: &Manifest,
-    entries: &[&Entry],
-    options: &Options,
-    rule: Rule,
-    moved: Option<&Moved>,
-) -> Result<TracePart> {
-    let several_seeds = seeds_per_variant(entries) > 1;
+/// The cells of one trace, measured.
+struct Measured {
+    id: String,
+    dir: PathBuf,
+    metrics: Vec<Box<dyn Collect>>,
+    heads: Vec<CellHead>,
+    provenance: Vec<CellProvenance>,
+    findings: Vec<Finding>,
+    recorded: Recorded,
+    recorded_s: Option<f64>,
+    /// The smallest number of seeds of a variant.
+    seeds: usize,
+}
+
+impl Measured {
+    fn name(&self) -> String {
+        cell::short_name(&self.dir).unwrap_or_else(|| self.id.clone())
+    }
+
+    fn matrix(&self) -> Matrix {
+        let value = |i: usize| self.metrics.iter().flat_map(|m| m.values(i)).collect();
+        let values: Vec<Vec<Option<f64>>> = (0..self.heads.len()).map(value).collect();
+        Matrix::new(self.metrics.iter().flat_map(|m| m.columns()).collect(), &self.heads, &values)
+    }
+}
+
+/// Measures every finished cell of a results directory, trace by trace.
+fn measure_all(results_dir: &Path, options: &Options) -> Result<Vec<Measured>> {
+    let manifest = Manifest::open(results_dir)?;
+    let done: Vec<&Entry> = manifest.cells.iter().filter(|c| c.state == "done").collect();
+    if done.is_empty() {
+        return Err(no_cells(manifest));
+    }
+    let mut by_trace: IndexMap<&str, Vec<&Entry>> = IndexMap::new();
+    for entry in done {
+        by_trace.entry(&entry.trace).or_default().push(entry);
+    }
+    let ids: Vec<&str> = by_trace.keys().copied().collect();
+    let moved = options.trace_dir.as_deref().map(|dir| moved(dir, &ids)).transpose()?;
+    by_trace.values().map(|entries| measure(&manifest, entries, moved.as_ref())).collect()
+}
+
+fn no_cells(manifest: Manifest) -> Error {
+    let count = |state: &str| manifest.cells.iter().filter(|c| c.state == state).count();
+    Error::NoCells { failed: count("failed"), skipped: count("skipped"), path: manifest.dir }
+}
+
+fn measure(manifest: &Manifest, entries: &[&Entry], moved: Option<&Moved>) -> Result<Measured> {
+    let seeds = seeds_per_variant(entries);
     let mut metrics = metrics::registry();
     let (mut heads, mut provenance, mut findings) = (Vec::new(), Vec::new(), Vec::new());
     let mut recorded: Option<(Recorded, PathBuf)> = None;
     let mut recorded_s = None;
     for entry in entries {
         let (mut cell, origin) = CellData::open(entry)?;
-        if several_seeds {
+        if seeds > 1 {
             cell.label = format!("{} #{}", cell.variant, cell.seed);
         }
         if recorded.is_none() {
@@ -175,35 +220,38 @@ fn analyse_trace(
     let (recorded, dir) = recorded.unwrap_or_default();
     findings.extend(recorded.findings.iter().cloned());
     findings.sort_by_key(|f| f.level);
-    let values: Vec<Vec<Option<f64>>> =
-        (0..heads.len()).map(|i| metrics.iter().flat_map(|m| m.values(i)).collect()).collect();
-    let columns = metrics.iter().flat_map(|m| m.columns()).collect();
-    let matrix = Matrix::new(columns, &heads, &values);
-    let context = Context { cells: &heads, recorded: &recorded };
-    let sections: Vec<_> = metrics.iter().filter_map(|m| m.section(&context)).collect();
-    let label_of = |variant: &str| heads.iter().find(|h| h.variant == variant).map(|h| h.label.clone());
-    let evidence = verdict::Evidence {
-        matrix: &matrix,
-        sections: &sections,
+    Ok(Measured {
+        id: entries[0].trace.clone(),
+        dir,
+        metrics,
+        heads,
+        provenance,
+        findings,
+        recorded,
         recorded_s,
-        reference: options.reference.as_deref(),
-        label_of: &label_of,
-        rule,
-    };
+        seeds,
+    })
+}
+
+fn analyse_trace(measured: Measured, options: &Options, rule: Rule) -> TracePart {
+    let (matrix, name) = (measured.matrix(), measured.name());
+    let Measured { id, metrics, heads, provenance, findings, recorded, recorded_s, .. } = measured;
+    let reference = options.reference.as_deref();
+    let context = Context { cells: &heads, recorded: &recorded, matrix: &matrix, reference, rule };
+    let (weighed, undominated) =
+        Tradeoffs { matrix: &matrix, cells: &provenance, chosen: &options.pareto, rule }.section();
+    let sections: Vec<_> = weighed.into_iter().chain(metrics.iter().filter_map(|m| m.section(&context))).collect();
+    let label_of = |variant: &str| heads.iter().find(|h| h.variant == variant).map(|h| h.label.clone());
+    let evidence =
+        verdict::Evidence { matrix: &matrix, sections: &sections, recorded_s, reference, label_of: &label_of, rule };
     // The answer first, then what stands against it; single events are under findings.
     let mut verdict = evidence.verdict();
+    verdict.extend(undominated);
     let problems = findings.iter().filter(|f| f.level == Level::Problem && f.time_s.is_none()).cloned();
     let after = usize::from(!verdict.is_empty());
     verdict.splice(after..after, problems);
-    let id = entries[0].trace.clone();
-    let report = TraceReport {
-        name: cell::short_name(&dir).unwrap_or_else(|| id.clone()),
-        id,
-        matrix: matrix.table(),
-        sections,
-        findings,
-    };
-    Ok(TracePart { report, verdict, provenance, recording: recorded.provenance })
+    let report = TraceReport { name, id, matrix: matrix.table(), sections, findings };
+    TracePart { report, verdict, provenance, recording: recorded.provenance }
 }
 
 /// Where a trace directory is: as the replay knew it, or relative to the results.
@@ -227,6 +275,16 @@ fn check_reference(reference: Option<&str>, done: &[&Entry]) -> Result<()> {
     known.sort_unstable();
     known.dedup();
     Err(Error::NoReference { name: name.to_string(), known: known.join(", ") })
+}
+
+fn check_pareto(chosen: &[String], measured: &[Measured]) -> Result<()> {
+    let columns = || measured.iter().flat_map(|m| m.metrics.iter().flat_map(|c| c.columns()));
+    let weighable = |c: &model::Column| c.better != model::Better::Neither;
+    let Some(name) = chosen.iter().find(|n| !columns().any(|c| c.id == **n && weighable(&c))) else { return Ok(()) };
+    let mut known: Vec<String> = columns().filter(weighable).map(|c| c.id).collect();
+    known.sort_unstable();
+    known.dedup();
+    Err(Error::NoFigure { name: name.clone(), known: known.join(", ") })
 }
 
 /// Cells that are missing from the comparison.

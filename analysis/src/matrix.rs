@@ -1,8 +1,8 @@
 //! The matrix: variants as rows, key metrics as columns, seeds folded into a median and a range.
 
 use crate::metrics::CellHead;
-use crate::model::{Cell, Column, Table};
-use crate::stats::median;
+use crate::model::{Cell, Column, Table, short_variant};
+use crate::stats::{Sample, median};
 use indexmap::IndexMap;
 
 /// Values of the key metrics by variant and seed.
@@ -36,6 +36,21 @@ pub(crate) struct Folded {
     pub high: f64,
     /// How many.
     pub seeds: usize,
+    /// Mean and deviation.
+    pub sample: Sample,
+}
+
+impl Folded {
+    /// Folds `values`; `None` if there are none or one is not finite.
+    pub(crate) fn of(values: &[f64]) -> Option<Folded> {
+        Some(Folded {
+            median: median(values)?,
+            low: values.iter().copied().fold(f64::INFINITY, f64::min),
+            high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            seeds: values.len(),
+            sample: Sample::of(values)?,
+        })
+    }
 }
 
 impl Matrix {
@@ -77,13 +92,7 @@ impl Matrix {
     /// The folded value of a row in the column `id`.
     pub(crate) fn get(&self, row: &MatrixRow, id: &str) -> Option<Folded> {
         let column = self.columns.iter().position(|c| c.id == id)?;
-        let values = &row.values[column];
-        Some(Folded {
-            median: median(values)?,
-            low: values.iter().copied().fold(f64::INFINITY, f64::min),
-            high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            seeds: values.len(),
-        })
+        Folded::of(&row.values[column])
     }
 
     /// The table, best values marked among the variants that ran to the end.
@@ -117,6 +126,7 @@ const LONGEST_NAME: usize = 60;
 
 /// A name for sentences.
 pub(crate) fn shown(name: &str) -> String {
+    let name = &short_variant(name, LONGEST_NAME / 2);
     let count = name.chars().count();
     if count <= LONGEST_NAME {
         return name.to_string();

@@ -58,6 +58,10 @@ pub(crate) struct Recorded {
     pub(crate) vmstat: Vec<Vec<Option<f64>>>,
     /// End of the last call of each thread, by thread id, nanoseconds from the start of the trace.
     ends_ns: Vec<(i64, i64)>,
+    /// Source of each thread's calls, by thread id, as an index into `sources`.
+    logs: Vec<(i64, usize)>,
+    /// Names of the recorded logs.
+    sources: Vec<String>,
     /// Why something of this is missing, and what the trace's own manifest warns of.
     pub(crate) findings: Vec<Finding>,
     /// Sources, machine and clocks, as `key` and `value` lines.
@@ -91,6 +95,19 @@ impl Recorded {
         self.ends_ns.binary_search_by_key(&tid, |(t, _)| *t).ok().map(|i| self.ends_ns[i].1)
     }
 
+    /// Where in the recording a line of a thread's calls stands: `strace.log:812`; `line 812` if the log is not known, nothing
+    /// for line 0.
+    pub(crate) fn place(&self, tid: i64, line: u32) -> String {
+        if line == 0 {
+            return String::new();
+        }
+        let log = self.logs.binary_search_by_key(&tid, |(t, _)| *t).ok().map(|i| self.logs[i].1);
+        match log.and_then(|l| self.sources.get(l)) {
+            Some(source) => format!("{source}:{line}"),
+            None => format!("line {line}"),
+        }
+    }
+
     fn note(&mut self, text: &str) {
         self.findings.push(Finding::new(Level::Note, text));
     }
@@ -104,10 +121,7 @@ impl Recorded {
         }
         self.read_manifest(trace.manifest());
         self.read_vmstat(&trace)?;
-        // The times of a generated load are its script's, nothing took that long anywhere.
-        if trace.manifest().sources.iter().all(|s| s.format == "synth") {
-            return Ok(());
-        }
+        self.sources = short_names(trace.manifest().sources.iter().map(|s| s.path.as_str()));
         self.read_ends(&trace)
     }
 
@@ -135,13 +149,21 @@ impl Recorded {
     }
 
     fn read_ends(&mut self, trace: &TraceDir) -> Result<(), TraceError> {
-        let mut ends: IndexMap<i64, i64> = IndexMap::new();
-        trace.syscalls()?.for_each(|row| {
+        let mut threads: IndexMap<i64, (i64, usize)> = IndexMap::new();
+        let mut rows = trace.syscalls()?;
+        while rows.advance()? {
+            let (Some(row), Some(source)) = (rows.current(), rows.source()) else { break };
             let end = row.time_ns.saturating_add(row.dur_ns.unwrap_or(0));
-            let last = ends.entry(row.tid).or_insert(end);
-            *last = end.max(*last);
-        })?;
-        self.ends_ns = ends.into_iter().collect();
+            let last = threads.entry(row.tid).or_insert((end, source));
+            last.0 = end.max(last.0);
+        }
+        self.logs = threads.iter().map(|(tid, (_, source))| (*tid, *source)).collect();
+        self.logs.sort_unstable();
+        // The times of a generated load are its script's, nothing took that long anywhere.
+        if trace.manifest().sources.iter().all(|s| s.format == "synth") {
+            return Ok(());
+        }
+        self.ends_ns = threads.into_iter().map(|(tid, (end, _))| (tid, end)).collect();
         self.ends_ns.sort_unstable();
         if self.ends_ns.is_empty() {
             self.note("The recording has no system calls, so its duration is not known.");
@@ -172,6 +194,13 @@ impl Recorded {
         }
         self.findings.extend(manifest.warnings.iter().map(|w| Finding::new(Level::Warning, w.clone())));
     }
+}
+
+/// The last component of each path, or the whole path where that would be ambiguous.
+fn short_names<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+    let last = |p: &'a str| p.rsplit('/').next().filter(|n| !n.is_empty()).unwrap_or(p);
+    let twice = |name: &str| paths.clone().filter(|p| last(p) == name).count() > 1;
+    paths.clone().map(|p| if twice(last(p)) { p.to_string() } else { last(p).to_string() }).collect()
 }
 
 /// A warning about lines of a log that were not understood.

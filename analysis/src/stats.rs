@@ -79,6 +79,65 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// Sample standard deviation (n - 1); `None` with fewer than two values.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let centre = mean(values).filter(|_| values.len() > 1)?;
+    Some((values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (values.len() - 1) as f64).sqrt())
+}
+
+/// The 97.5 % quantile of Student's t distribution with `freedom` degrees of freedom, rounded down to the next tabled one
+/// (so intervals are rather too wide than too narrow); infinite below one degree.
+pub fn student_975(freedom: f64) -> f64 {
+    const FEW: [f64; 30] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+        2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    ];
+    match freedom {
+        f if f.is_nan() || f < 1.0 => f64::INFINITY,
+        f if f < 40.0 => FEW[(f as usize).min(FEW.len()) - 1],
+        f if f < 60.0 => 2.021,
+        f if f < 120.0 => 2.000,
+        f if f < 1000.0 => 1.980,
+        _ => 1.962,
+    }
+}
+
+/// A sample, summed up for comparing means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Values.
+    pub count: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation (n - 1); 0 for a single value.
+    pub deviation: f64,
+}
+
+impl Sample {
+    /// Sums up `values`; `None` if there are none.
+    pub fn of(values: &[f64]) -> Option<Sample> {
+        Some(Sample { count: values.len(), mean: mean(values)?, deviation: deviation(values).unwrap_or(0.0) })
+    }
+}
+
+/// 95 % confidence interval of the difference of two means, `a` minus `b`, by Welch's t (B. L. Welch, Biometrika 34, 1947):
+/// the variances need not be equal. `None` with fewer than two values on either side, or if neither side varies.
+pub fn welch_interval(a: Sample, b: Sample) -> Option<(f64, f64)> {
+    if a.count < 2 || b.count < 2 {
+        return None;
+    }
+    let part = |s: Sample| s.deviation * s.deviation / s.count as f64;
+    let (va, vb) = (part(a), part(b));
+    let squared = va + vb;
+    if squared <= 0.0 {
+        return None;
+    }
+    let freedom = squared * squared / (va * va / (a.count - 1) as f64 + vb * vb / (b.count - 1) as f64);
+    let half = student_975(freedom) * squared.sqrt();
+    let difference = a.mean - b.mean;
+    Some((difference - half, difference + half))
+}
+
 /// By how many percent `value` is above (positive) or below (negative) `base`; `None` if `base` is not positive.
 pub fn percent_above(value: f64, base: f64) -> Option<f64> {
     (base > 0.0 && value.is_finite()).then(|| (value / base - 1.0) * 100.0)
@@ -110,4 +169,28 @@ pub fn envelope(points: &[(f64, f64)], buckets: usize) -> Vec<(f64, f64)> {
         start = end;
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn welch_against_a_worked_example() {
+        // Welch's own kind of case: means 20 and 22, variances 4 and 16, n 10 each: se = sqrt(2), df = 13.2 -> 13.
+        let a = Sample { count: 10, mean: 20.0, deviation: 2.0 };
+        let b = Sample { count: 10, mean: 22.0, deviation: 4.0 };
+        let (low, high) = welch_interval(a, b).unwrap();
+        let half = 2.160 * 2.0f64.sqrt();
+        assert!((low - (-2.0 - half)).abs() < 1e-9 && (high - (-2.0 + half)).abs() < 1e-9, "{low} {high}");
+        assert_eq!(welch_interval(Sample { count: 1, ..a }, b), None);
+        assert_eq!(welch_interval(Sample { deviation: 0.0, ..a }, Sample { deviation: 0.0, ..b }), None);
+    }
+
+    #[test]
+    fn deviation_is_that_of_a_sample() {
+        assert!((deviation(&[1.0, 2.0, 3.0, 4.0]).unwrap() - (5.0f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert_eq!(deviation(&[1.0]), None);
+        assert!(student_975(0.5).is_infinite() && student_975(1.0) > student_975(2.0));
+    }
 }

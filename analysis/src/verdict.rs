@@ -1,6 +1,6 @@
 //! The answer in words: who wins, by how much, whether that can be told apart, and what the time went to.
 
-use crate::compare::{Rule, earlier_or_later};
+use crate::compare::{Rule, earlier_or_later, seeds_in_words};
 use crate::matrix::{Folded, Matrix, MatrixRow};
 use crate::model::{Bars, Block, Finding, Level, Section};
 
@@ -85,7 +85,7 @@ impl Evidence<'_> {
         let slowest = format!("the slowest is {} with {:.2} s", worst.row.shown, worst.value.median);
         if tied == 1 {
             let second = &by_time[1];
-            let margin = earlier_or_later(best.value.median, second.value.median);
+            let margin = margin(best.value, second.value);
             let rest = if by_time.len() > 2 { format!("; {slowest}") } else { String::new() };
             Some(format!(
                 "{} finishes first, after {:.2} s: {margin} than {} ({:.2} s){rest}.",
@@ -95,7 +95,7 @@ impl Evidence<'_> {
             let first = names(by_time[..tied].iter().map(|s| format!("{} ({:.2} s)", s.row.shown, s.value.median)));
             Some(format!(
                 "{first} finish first and are not distinguishable from each other; {slowest}, {} than {}.",
-                earlier_or_later(worst.value.median, best.value.median),
+                margin(worst.value, best.value),
                 best.row.shown
             ))
         }
@@ -106,7 +106,7 @@ impl Evidence<'_> {
         let reference = by_time.iter().find(|s| s.row.variant == name)?;
         let others = by_time.iter().filter(|s| s.row.variant != name).map(|s| {
             if self.rule.differ(s.value, reference.value) {
-                format!("{} finishes {}", s.row.shown, earlier_or_later(s.value.median, reference.value.median))
+                format!("{} finishes {}", s.row.shown, margin(s.value, reference.value))
             } else {
                 format!("{} is not distinguishable", s.row.shown)
             }
@@ -201,6 +201,12 @@ impl Evidence<'_> {
             earlier_or_later(closest.value.median, recorded)
         ))
     }
+}
+
+/// "12.4 % earlier", with what the seeds say of it.
+fn margin(a: Folded, b: Folded) -> String {
+    let (words, seeds) = (earlier_or_later(a.median, b.median), seeds_in_words(a, b));
+    if seeds.is_empty() { words } else { format!("{words} ({seeds})") }
 }
 
 /// A list for a sentence: `a, b and c`, or `a, b, c and 5 more`.

@@ -71,15 +71,19 @@ fn an_unfinished_run_is_never_best_and_is_named() {
 }
 
 #[test]
-fn overlapping_seeds_are_not_distinguishable() {
-    // Seeds move the time by 1 % each, variants by 20 %: ranges of 25 seeds overlap, of 3 do not.
-    let verdict = |seeds| {
-        let variants = vec!["a".to_string(), "b".to_string()];
+fn seeds_decide_what_is_distinguishable() {
+    // A seed moves the time by 1 %, a variant by 20 %.
+    let verdict = |seeds, variants: &[&str]| {
+        let variants = variants.iter().map(|v| (*v).to_string()).collect();
         let (_dir, written) = fixture(&Spec { seeds, variants, seconds: 10, ..Spec::default() });
         analyse(&written.out, &Options::default()).unwrap().verdict[0].text.clone()
     };
-    assert!(verdict(25).contains("not distinguishable"), "{}", verdict(25));
-    assert!(verdict(3).contains("a finishes first"), "{}", verdict(3));
+    let apart = verdict(3, &["a", "b"]);
+    assert!(apart.contains("a finishes first") && apart.contains("95 % interval"), "{apart}");
+    // Forty seeds spread each variant over 40 %, yet their means are known well enough.
+    assert!(verdict(40, &["a", "b"]).contains("a finishes first"));
+    // Two seeds give t = 12.7 or 4.3: enough for 20 % against 0.7 %.
+    assert!(verdict(2, &["a", "b"]).contains("a finishes first"), "{}", verdict(2, &["a", "b"]));
 }
 
 #[test]
@@ -164,4 +168,25 @@ fn every_figure_of_the_clients_follows_from_the_fixture() {
     let (a, b) = (1.0 / first, 1.0 / last);
     assert!((value("jain") - (a + b) * (a + b) / (2.0 * (a * a + b * b))).abs() < 1e-6);
     assert!((value("throughput_mib_s") - 240.0 / 40.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_grid_is_taken_apart_and_a_reference_explains_itself() {
+    let (_dir, written) = fixture(&Spec { seeds: 2, ..Spec::default() });
+    let options = Options { reference: Some("linux-2.4.16".to_string()), ..Options::default() };
+    let report = analyse(&written.out, &options).unwrap();
+    let section = |id: &str| report.traces[0].sections.iter().find(|s| s.id == id);
+    let why = section("why").expect("the variants differ");
+    let Block::Table(table) = &why.blocks[0] else { panic!() };
+    assert!(table.caption.contains("Against linux-2.4.16"));
+    // The slowest differs most and comes first; its chief cause is named with a line of the log.
+    assert_eq!(table.rows[0].cells[1].value, Value::Text("disk reads".to_string()));
+    let place = table.columns.iter().position(|c| c.id == "where").unwrap();
+    assert!(
+        matches!(&table.rows[0].cells[place].value, Value::Text(t) if t.starts_with("strace.log:")),
+        "{:?}",
+        table.rows[0]
+    );
+    let options = Options { pareto: vec!["beauty".to_string()], ..Options::default() };
+    assert!(matches!(analyse(&written.out, &options), Err(Error::NoFigure { .. })));
 }

@@ -1,4 +1,4 @@
-//! Renderers of the report model: terminal text, Markdown, JSON, CSV, SVG and one self-contained HTML page.
+//! Renderers of the report model: terminal text, text for mails, Markdown, JSON, CSV, SVG and one self-contained HTML page.
 //!
 //! [`render`] picks a renderer by name or file extension; [`renderers`] lists them. A new renderer is one file and one
 //! line in the list. Every text of a report is untrusted and passes [`escape`], the only place that knows how.
@@ -7,11 +7,14 @@ mod csv;
 pub mod escape;
 mod html;
 mod json;
+mod mail;
 mod markdown;
+pub mod notebook;
 mod number;
 mod provenance;
 mod svg;
 mod text;
+pub mod trace_event;
 
 use kreplay_analysis::model::Report;
 
@@ -108,7 +111,7 @@ pub trait Renderer: Sync {
 
 /// All renderers.
 pub fn renderers() -> &'static [&'static dyn Renderer] {
-    &[&text::Text, &markdown::Markdown, &html::Html, &json::Json, &csv::Csv, &svg::Svg]
+    &[&text::Text, &mail::Mail, &markdown::Markdown, &html::Html, &json::Json, &csv::Csv, &svg::Svg]
 }
 
 /// The renderer of this name or file extension (without dot, any case).

@@ -46,6 +46,10 @@ impl Renderer for Markdown {
 }
 
 fn section(out: &mut String, section: &Section) {
+    // Charts are not drawn here; a heading over nothing would puzzle.
+    if section.blocks.iter().all(|b| !matches!(b, Block::Table(t) if !t.rows.is_empty())) {
+        return;
+    }
     out.push_str(&format!("## {}\n\n{}\n\n", escape::markdown(&section.title), escape::markdown(&section.lead)));
     for block in &section.blocks {
         if let Block::Table(t) = block {

@@ -66,11 +66,14 @@ pub(crate) fn lines(pairs: &[(String, String)]) -> Vec<String> {
     pairs.iter().map(|(k, v)| if k.is_empty() { v.clone() } else { format!("{k}: {v}") }).collect()
 }
 
+/// Heading of what variants were checked against.
+pub(crate) const CHECKED: &str = "Checked against";
+
 /// The lists under provenance: heading, and what is said by whom.
 pub(crate) fn lists(provenance: &Provenance) -> Vec<(&'static str, Vec<Said>)> {
     let cells = &provenance.cells;
     let all = [
-        ("Checked against", grouped(cells, |c| c.checked_against.clone())),
+        (CHECKED, grouped(cells, |c| c.checked_against.clone())),
         ("Assumptions", grouped(cells, |c| c.assumptions.clone())),
         ("Coverage of the trace", grouped(cells, |c| lines(&c.coverage))),
         ("Recording", lines(&provenance.recordings).into_iter().map(|l| (l, Vec::new())).collect()),

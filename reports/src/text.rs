@@ -3,7 +3,7 @@
 use crate::number::{content, without_zeros};
 use crate::{Detail, RenderOptions, Renderer, Result, escape, provenance};
 use comfy_table::{CellAlignment, ContentArrangement, Table as Grid};
-use kreplay_analysis::model::{Block, Finding, Level, Report, Section, Table, TraceReport};
+use kreplay_analysis::model::{Block, Finding, Level, Report, Section, Table, TraceReport, short_variant};
 use std::collections::BTreeSet;
 
 /// Narrowest width that is used, columns.
@@ -27,18 +27,25 @@ impl Renderer for Text {
         "plain text that fits a terminal's width"
     }
     fn render(&self, report: &Report, options: &RenderOptions) -> Result<Vec<u8>> {
-        let mut page = Page { out: String::new(), width: options.width.max(NARROWEST) };
+        let mut page = Page::new(options.width.max(NARROWEST));
         page.report(report, options.detail);
         Ok(page.out.into_bytes())
     }
 }
 
-struct Page {
-    out: String,
+/// Text under construction, wrapped at a width.
+pub(crate) struct Page {
+    /// What there is so far.
+    pub(crate) out: String,
     width: usize,
 }
 
 impl Page {
+    /// An empty page of `width` columns.
+    pub(crate) fn new(width: usize) -> Page {
+        Page { out: String::new(), width }
+    }
+
     fn report(&mut self, report: &Report, detail: Detail) {
         self.heading(&report.title, '=');
         self.paragraph(&report.question, "", "");
@@ -59,6 +66,21 @@ impl Page {
         }
         if detail == Detail::Full {
             self.provenance(report);
+        } else {
+            self.checked_against(report);
+        }
+    }
+
+    /// What the variants were checked against: no figure without it.
+    fn checked_against(&mut self, report: &Report) {
+        let lists = provenance::lists(&report.provenance);
+        let Some((heading, items)) = lists.into_iter().find(|(heading, _)| *heading == provenance::CHECKED) else {
+            return;
+        };
+        self.paragraph(&format!("{heading}:"), "", "");
+        for (text, variants) in items {
+            let whose = if variants.is_empty() { String::new() } else { format!(" ({})", named(&variants)) };
+            self.paragraph(&format!("{text}{whose}"), "  - ", "    ");
         }
     }
 
@@ -73,6 +95,10 @@ impl Page {
     }
 
     fn section(&mut self, section: &Section) {
+        // Charts by themselves cannot be shown; a heading over nothing would puzzle.
+        if section.blocks.iter().all(|b| !matches!(b, Block::Table(t) if !t.rows.is_empty())) {
+            return;
+        }
         self.heading(&section.title, '-');
         self.paragraph(&section.lead, "", "");
         self.gap();
@@ -117,7 +143,8 @@ impl Page {
         self.out.push_str(&format!("{text}\n{under}\n"));
     }
 
-    fn findings(&mut self, findings: &[Finding]) {
+    /// Findings, one a bullet.
+    pub(crate) fn findings(&mut self, findings: &[Finding]) {
         for finding in findings {
             let mark = match finding.level {
                 Level::Problem | Level::Warning => format!("{}: ", finding.level.word().to_uppercase()),
@@ -132,7 +159,7 @@ impl Page {
     }
 
     /// Wraps at spaces; a word longer than a line is cut.
-    fn paragraph(&mut self, text: &str, first: &str, rest: &str) {
+    pub(crate) fn paragraph(&mut self, text: &str, first: &str, rest: &str) {
         let text = escape::visible(text);
         let mut line = String::from(first);
         let mut used = false;
@@ -163,7 +190,8 @@ impl Page {
         self.out.push('\n');
     }
 
-    fn gap(&mut self) {
+    /// An empty line, if there is none yet.
+    pub(crate) fn gap(&mut self) {
         if !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
@@ -219,12 +247,28 @@ impl Page {
     }
 }
 
+/// Variants for brackets: the first few, and how many more.
+fn named(variants: &[String]) -> String {
+    const FEW: usize = 3;
+    let shown = variants.iter().take(FEW).cloned().collect::<Vec<_>>().join(", ");
+    let more = variants.len().saturating_sub(FEW);
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
 /// Heading (a word a line for numbers, so that columns stay narrow) and cells of a column.
 fn column_texts(table: &Table, c: usize) -> Vec<String> {
     let column = &table.columns[c];
     let heading = escape::terminal(&column.heading(), LONGEST_CELL);
     let mut texts = vec![if column.is_text() { heading } else { heading.replace(' ', "\n") }];
-    let full: Vec<String> = table.rows.iter().map(|row| content(&row.cells[c], column)).collect();
+    let mut full: Vec<String> = table.rows.iter().map(|row| content(&row.cells[c], column)).collect();
+    if column.is_text() {
+        // Two settings that differ in their place alone keep it.
+        let short: Vec<String> = full.iter().map(|t| short_variant(t, LONGEST_CELL)).collect();
+        let distinct = |texts: &[String]| texts.iter().collect::<BTreeSet<_>>().len();
+        if distinct(&short) == distinct(&full) {
+            full = short;
+        }
+    }
     let limit = telling_limit(&full);
     texts.extend(table.rows.iter().zip(&full).map(|(row, full)| {
         let text = escape::terminal(full, limit);

@@ -1,5 +1,6 @@
 //! `kreplay export`: a trace in another tool's format.
 
+use super::export_results;
 use crate::args::Cli;
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
@@ -13,6 +14,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 pub(crate) fn run(cli: &Cli, args: &ExportArgs) -> Result<Exit> {
+    if matches!(args.to, Target::Perfetto | Target::Notebook) {
+        return export_results::run(cli, args);
+    }
+    if args.variant.is_some() || args.seed.is_some() {
+        return Err(CliError::new(Exit::Usage, "--variant and --seed choose a run of a replay")
+            .help("they go with --to perfetto; a trace directory holds the recording only"));
+    }
     let trace = TraceDir::open(&args.trace)?;
     if args.to == Target::Parquet {
         return parquet(cli, &trace, &args.output);
@@ -69,7 +77,7 @@ fn write(trace: &TraceDir, to: Target, out: &mut impl Write) -> Result<io::Resul
             feed(&mut sink)?;
             sink.write(out)
         }
-        Target::Parquet => Ok(0),
+        Target::Parquet | Target::Perfetto | Target::Notebook => Ok(0),
     })
 }
 

@@ -1,6 +1,8 @@
 //! One file a subcommand.
 
+mod compare;
 mod export;
+mod export_results;
 mod fit;
 mod formats;
 mod ingest;
@@ -27,6 +29,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Export(args) => export::run(cli, args),
         Command::Replay(args) => replay::run(cli, args),
         Command::Report(args) => report::run(cli, args),
+        Command::Compare(args) => compare::run(cli, args),
         Command::Variants(args) => variants::run(cli, args),
         Command::Formats => formats::run(cli),
         Command::Prove(args) => prove::run(cli, args),

@@ -3,22 +3,33 @@
 use crate::args::{Cli, ReportArgs};
 use crate::error::Result;
 use crate::exit::Exit;
-use crate::pipeline::{analyse, check_kind, to_file, to_terminal};
+use crate::pipeline::{analyse_with, check_kind, check_name, to_file_as, to_terminal, to_text};
 use crate::stdout;
+use kreplay_analysis::Options;
 use kreplay_reports::Detail;
 
 pub(crate) fn run(cli: &Cli, args: &ReportArgs) -> Result<Exit> {
-    for path in &args.output {
-        check_kind(path)?;
+    match &args.kind {
+        Some(kind) => check_name(kind)?,
+        None => args.output.iter().try_for_each(|path| check_kind(path))?,
     }
-    let report = analyse(&args.results, args.reference.as_deref(), args.trace.as_deref())?;
+    let options = Options {
+        reference: args.reference.clone(),
+        trace_dir: args.trace.clone(),
+        pareto: args.pareto.clone(),
+        ..Options::default()
+    };
+    let report = analyse_with(&args.results, &options)?;
     for path in &args.output {
-        to_file(&report, path)?;
+        to_file_as(&report, path, args.kind.as_deref())?;
     }
     if cli.json {
         stdout::print_json(&serde_json::json!(report))?;
     } else if args.output.is_empty() {
-        stdout::print(&to_terminal(&report, Detail::Full)?)?;
+        match &args.kind {
+            Some(kind) => stdout::print(&to_text(&report, kind)?)?,
+            None => stdout::print(&to_terminal(&report, Detail::Full)?)?,
+        }
     }
     Ok(Exit::Ok)
 }

@@ -12,10 +12,21 @@ use std::path::Path;
 pub(crate) fn analyse(results: &Path, reference: Option<&str>, trace: Option<&Path>) -> Result<Report> {
     let options =
         Options { reference: reference.map(str::to_owned), trace_dir: trace.map(Path::to_owned), ..Options::default() };
-    kreplay_analysis::analyse(results, &options).map_err(|e| {
-        let exit = if matches!(e, AnalysisError::NoReference { .. }) { Exit::Usage } else { Exit::Input };
-        CliError::new(exit, e.to_string()).help(e.hint())
-    })
+    analyse_with(results, &options)
+}
+
+/// The same with all options.
+pub(crate) fn analyse_with(results: &Path, options: &Options) -> Result<Report> {
+    kreplay_analysis::analyse(results, options).map_err(explain_analysis)
+}
+
+/// What went wrong in the analysis, as the user sees it.
+pub(crate) fn explain_analysis(e: AnalysisError) -> CliError {
+    let exit = match e {
+        AnalysisError::NoReference { .. } | AnalysisError::NoFigure { .. } => Exit::Usage,
+        _ => Exit::Input,
+    };
+    CliError::new(exit, e.to_string()).help(e.hint())
 }
 
 /// The report as the terminal shows it.
@@ -25,6 +36,17 @@ pub(crate) fn to_terminal(report: &Report, detail: Detail) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The report in the kind of this name.
+pub(crate) fn to_text(report: &Report, kind: &str) -> Result<String> {
+    let bytes = render(report, kind, &RenderOptions::default()).map_err(explain)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Says at once whether there is a kind of this name.
+pub(crate) fn check_name(kind: &str) -> Result<()> {
+    renderer(kind).map(|_| ()).map_err(explain)
+}
+
 /// Says at once, before any work, whether a file's ending names a kind of report.
 pub(crate) fn check_kind(path: &Path) -> Result<()> {
     renderer(ending(path)).map(|_| ()).map_err(explain)
@@ -32,7 +54,12 @@ pub(crate) fn check_kind(path: &Path) -> Result<()> {
 
 /// Writes the report by rename, in the kind that the file's ending names.
 pub(crate) fn to_file(report: &Report, path: &Path) -> Result<()> {
-    let bytes = render(report, ending(path), &RenderOptions::default()).map_err(explain)?;
+    to_file_as(report, path, None)
+}
+
+/// Writes the report by rename, in the kind of this name, or else that which the file's ending names.
+pub(crate) fn to_file_as(report: &Report, path: &Path, kind: Option<&str>) -> Result<()> {
+    let bytes = render(report, kind.unwrap_or_else(|| ending(path)), &RenderOptions::default()).map_err(explain)?;
     write_atomically(path, &bytes)?;
     Ok(())
 }
@@ -41,7 +68,8 @@ fn ending(path: &Path) -> &str {
     path.extension().and_then(|e| e.to_str()).unwrap_or("")
 }
 
-fn explain(e: ReportError) -> CliError {
+/// What went wrong in rendering, as the user sees it.
+pub(crate) fn explain(e: ReportError) -> CliError {
     let exit = match e {
         ReportError::UnknownKind { .. } | ReportError::Nothing { .. } => Exit::Usage,
         ReportError::Chart { .. } | ReportError::Json(_) => Exit::Internal,

@@ -10,7 +10,7 @@ use crate::model::{BarRow, Bars, Block, Category, Cell, Column, Definition, Sect
 use crate::recorded::Recorded;
 
 /// Parts of a bar: id, legend, and the causes it sums. Think time comes last.
-const PARTS: [(&str, &str, &[&str]); 10] = [
+pub(super) const PARTS: [(&str, &str, &[&str]); 10] = [
     ("cpu", "processor", &["t_cpu_ns", "t_runq_ns"]),
     ("disk", "disk reads", &["t_read_ns", "t_meta_ns"]),
     ("swapin", "swap-in", &["t_swapin_ns"]),
@@ -40,6 +40,38 @@ const NAMES: [(&str, &str); CAUSES.len()] = [
     ("sleep", "a sleep the task asked for"),
     ("other task", "another task: a pipe, a child, a lock"),
 ];
+
+/// What a cause (index into [`CAUSES`]) is called.
+pub(crate) fn cause_name(cause: usize) -> &'static str {
+    NAMES.get(cause).map_or("?", |(name, _)| name)
+}
+
+/// What a cause (index into [`CAUSES`]) is called where it stands alone.
+pub(crate) fn cause_words(cause: usize) -> &'static str {
+    const WORDS: [&str; CAUSES.len()] = [
+        "own work",
+        "waiting for a processor",
+        "locked pages",
+        "a file that another task writes",
+        "disk reads",
+        "reads of metadata",
+        "waiting for a request slot",
+        "dirty limits",
+        "freeing memory",
+        "swap-in",
+        "fsync and sync",
+        "network",
+        "sleep",
+        "other tasks",
+    ];
+    WORDS.get(cause).copied().unwrap_or("?")
+}
+
+/// Id of the part of a bar that a cause belongs to.
+pub(super) fn part_of(cause: usize) -> &'static str {
+    let name = CAUSES.get(cause).copied().unwrap_or("");
+    PARTS.iter().find(|(_, _, causes)| causes.contains(&name)).map_or("", |(id, _, _)| id)
+}
 
 pub(crate) struct Blame;
 

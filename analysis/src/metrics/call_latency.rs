@@ -10,14 +10,12 @@ use crate::error::Result;
 use crate::model::{Better, Block, Cell, Column, Definition, DotPoint, DotRow, Dots, Origin, Section, Table, Unit};
 use crate::recorded::Recorded;
 use crate::stats::Spread;
+use crate::tables::NO_CALLS;
 
 /// Kinds shown before all others, in this order.
 const FIRST: [&str; 5] = ["read", "write", "fsync", "open", "touch"];
 /// Kinds shown in all: the first ones that took time, then those that took most.
 const KINDS: usize = 6;
-/// Operations of a replay that are no calls.
-pub(super) const NO_CALLS: [&str; 4] = ["cpu", "await", "external", "sleep"];
-
 pub(crate) struct CallLatency;
 
 pub(crate) struct Facts {

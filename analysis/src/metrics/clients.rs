@@ -1,26 +1,22 @@
 //! Fairness between clients: finish times and Jain's index.
 //!
-//! A client is all foreground tasks that carry the same client name. Where no task carries one, each foreground task that
-//! moved at least [`SHARE`] of the bytes of the busiest is a client of its own (a shell that only waits is none). A client finishes when its last task ends (s from the start of the trace).
+//! What a client is: [`crate::who`]. A client finishes when its last task ends (s from the start of the trace).
 //! `last_over_first`: latest finish over earliest finish (ratio). `jain`: Jain's index ([`crate::stats::jain`]) over the
 //! clients' rates, bytes moved per second between a client's start and its finish; over 1/seconds if no bytes moved.
 
 use super::{Context, Metric};
-use crate::cell::{CellData, Task, mib, seconds};
+use crate::cell::{CellData, mib, seconds};
 use crate::error::Result;
 use crate::model::{Better, Block, Cell, Column, Definition, DotPoint, DotRow, Dots, Origin, Section, Table, Unit};
 use crate::recorded::Recorded;
 use crate::stats::jain;
-use indexmap::IndexMap;
+use crate::who::Who;
 
 /// Clients that get a row each in the table of finish times; more are summed up in words.
 const ROWS_PER_CELL: usize = 40;
 
 /// Most dots in a row of the chart.
 const DOTS: usize = 60;
-
-/// Least share of the busiest task's bytes that makes a task a client.
-const SHARE: f64 = 0.01;
 
 pub(crate) struct Clients;
 
@@ -67,30 +63,20 @@ impl Facts {
 }
 
 fn clients_of(cell: &CellData, recorded: &Recorded) -> Vec<Client> {
-    let named = cell.foreground().any(|t| t.client.is_some());
-    let moved = |t: &Task| t.bytes_read.saturating_add(t.bytes_written);
-    let enough = cell.foreground().map(moved).max().unwrap_or(0) as f64 * SHARE;
-    let counts = |t: &&Task| if named { t.client.is_some() } else { moved(t) as f64 >= enough };
-    let mut clients: IndexMap<String, Client> = IndexMap::new();
-    for task in cell.foreground().filter(counts) {
-        let name = task.client.clone().unwrap_or_else(|| task.shown_name());
-        let recorded_end_ns = recorded.end_ns(task.tid);
-        let bytes = moved(task);
-        match clients.get_mut(&name) {
-            None => {
-                let client =
-                    Client { name: name.clone(), start_ns: task.start_ns, end_ns: task.end_ns, recorded_end_ns, bytes };
-                clients.insert(name, client);
-            }
-            Some(client) => {
-                client.start_ns = client.start_ns.min(task.start_ns);
-                client.end_ns = client.end_ns.zip(task.end_ns).map(|(a, b)| a.max(b));
-                client.recorded_end_ns = client.recorded_end_ns.max(recorded_end_ns);
-                client.bytes = client.bytes.saturating_add(bytes);
-            }
-        }
-    }
-    clients.into_values().collect()
+    let who = Who::of(cell);
+    let ended = |client: usize| {
+        let tasks = cell.foreground().filter(|t| who.client(t.task) == Some(client));
+        tasks.filter_map(|t| recorded.end_ns(t.tid)).max()
+    };
+    (0..who.names.len())
+        .map(|c| Client {
+            name: who.names[c].clone(),
+            start_ns: who.spans[c].0,
+            end_ns: who.spans[c].1,
+            recorded_end_ns: ended(c),
+            bytes: who.bytes[c],
+        })
+        .collect()
 }
 
 impl Metric for Clients {

@@ -3,32 +3,60 @@
 //! A metric measures one cell at a time, so that only its facts stay in memory, and then turns the facts of all cells
 //! of a trace into a section of the report and into columns of the matrix.
 
-mod blame;
+pub(crate) mod blame;
 mod block_latency;
+mod cache;
 mod call_latency;
+mod client_blame;
 mod clients;
+mod disk_queue;
 mod elapsed;
+mod interactivity;
+mod latency_curves;
+mod lists;
 mod memory;
+mod phases;
+mod progress;
 mod recorded_calls;
+mod seeks;
+mod starvation;
+mod swap;
 mod traffic;
 mod vmstat;
+mod why;
+mod writeback;
 
 use crate::cell::CellData;
+use crate::compare::Rule;
 use crate::error::Result;
+use crate::matrix::Matrix;
 use crate::model::{Column, Section};
 use crate::recorded::Recorded;
 
 /// All metrics, in the order of the report.
 pub(crate) fn registry() -> Vec<Box<dyn Collect>> {
     vec![
+        collector(why::Why),
         collector(elapsed::Elapsed),
         collector(clients::Clients),
+        collector(progress::Progress),
         collector(call_latency::CallLatency),
-        collector(block_latency::BlockLatency),
+        collector(latency_curves::LatencyCurves),
+        collector(interactivity::Interactivity),
+        collector(starvation::Starvation),
         collector(blame::Blame),
-        collector(vmstat::Vmstat),
+        collector(client_blame::ClientBlame),
+        collector(block_latency::BlockLatency),
+        collector(phases::Phases),
+        collector(disk_queue::DiskQueue),
+        collector(seeks::Seeks),
         collector(traffic::Traffic),
+        collector(cache::Cache),
         collector(memory::Memory),
+        collector(lists::Lists),
+        collector(swap::Swap),
+        collector(writeback::Writeback),
+        collector(vmstat::Vmstat),
         collector(recorded_calls::RecordedCalls),
     ]
 }
@@ -75,6 +103,12 @@ pub(crate) struct Context<'a> {
     pub cells: &'a [CellHead],
     /// The recording.
     pub recorded: &'a Recorded,
+    /// Key figures.
+    pub matrix: &'a Matrix,
+    /// Variant to compare with, if one was asked for.
+    pub reference: Option<&'a str>,
+    /// When figures differ.
+    pub rule: Rule,
 }
 
 impl Context<'_> {

@@ -2,13 +2,14 @@
 //!
 //! Only calls with both durations count. Ratio: simulated sum over recorded sum.
 
-use super::call_latency::{NO_CALLS, kind_order, spreads};
+use super::call_latency::{kind_order, spreads};
 use super::{Context, Metric};
 use crate::cell::{CellData, millis, seconds};
 use crate::error::Result;
 use crate::model::{Block, Cell, Column, Definition, Section, Table, Unit};
 use crate::recorded::Recorded;
 use crate::stats::Spread;
+use crate::tables::NO_CALLS;
 
 pub(crate) struct RecordedCalls;
 

@@ -124,3 +124,129 @@ pub struct Series {
     /// (seconds from the start of the trace, value in the panel's unit), by time.
     pub points: Vec<(f64, f64)>,
 }
+
+/// An axis of a plane.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// What it measures.
+    pub title: String,
+    /// Unit of its values.
+    pub unit: Unit,
+    /// Logarithmic; values are then above 0.
+    pub log: bool,
+}
+
+impl Axis {
+    /// A linear axis.
+    pub fn linear(title: &str, unit: Unit) -> Axis {
+        Axis { title: title.to_string(), unit, log: false }
+    }
+
+    /// A logarithmic axis.
+    pub fn log(title: &str, unit: Unit) -> Axis {
+        Axis { title: title.to_string(), unit, log: true }
+    }
+}
+
+/// How the points of a line are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Join {
+    /// By straight lines.
+    Straight,
+    /// Not at all: each point is a mark.
+    Marks,
+}
+
+/// Lines or marks on a plane: distributions, progress, seeks, sweeps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plane {
+    /// Stable id: `[a-z0-9-]`.
+    pub id: String,
+    /// Heading above the drawing, where several drawings differ in it only (a variant); untrusted, may be empty.
+    pub label: String,
+    /// What is drawn and how to read it.
+    pub caption: String,
+    /// Across.
+    pub x: Axis,
+    /// Upwards.
+    pub y: Axis,
+    /// The lines, in the order of the legend.
+    pub lines: Vec<Line>,
+    /// Largest number of points that a line had before it was thinned; `None` if nothing was thinned.
+    pub thinned_from: Option<usize>,
+}
+
+/// A line of a [`Plane`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Legend; untrusted.
+    pub label: String,
+    /// Variant or client whose line it is: lines of one group have one colour and are switched together; untrusted.
+    pub group: String,
+    /// How its points are joined.
+    pub join: Join,
+    /// (x, y) in the axes' units, by x where joined.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A table of shades: rows against columns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Heat {
+    /// Stable id: `[a-z0-9-]`.
+    pub id: String,
+    /// What is drawn and how to read it.
+    pub caption: String,
+    /// Headings of the columns; untrusted.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<HeatRow>,
+}
+
+/// A row of a [`Heat`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeatRow {
+    /// Whose row it is; untrusted.
+    pub label: String,
+    /// One cell a column.
+    pub cells: Vec<HeatCell>,
+}
+
+/// A cell of a [`Heat`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeatCell {
+    /// Shade, 0 (none: as good as the best, or nothing) to 1 (full); `None` leaves the cell empty.
+    pub shade: Option<f64>,
+    /// What stands in the cell.
+    pub text: String,
+}
+
+/// A tree of time: how a total divides into parts, and these again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flame {
+    /// Stable id: `[a-z0-9-]`.
+    pub id: String,
+    /// Whose time it is; untrusted.
+    pub label: String,
+    /// What is drawn and how to read it.
+    pub caption: String,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// The largest total of all flames that are compared with this one: the width of the drawing.
+    pub top: f64,
+    /// The whole.
+    pub root: FlameNode,
+}
+
+/// A part of a [`Flame`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlameNode {
+    /// What it is; untrusted.
+    pub name: String,
+    /// Stable id of the colour's part (a cause), or empty.
+    pub part: String,
+    /// Its size, in the flame's unit; at least the sum of the parts.
+    pub value: f64,
+    /// The parts, the largest first.
+    pub parts: Vec<FlameNode>,
+}

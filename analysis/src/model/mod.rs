@@ -6,14 +6,17 @@ mod chart;
 mod provenance;
 mod table;
 
-pub use chart::{BarRow, Bars, Category, DotPoint, DotRow, Dots, Origin, Panel, Series, Strips};
+pub use chart::{
+    Axis, BarRow, Bars, Category, DotPoint, DotRow, Dots, Flame, FlameNode, Heat, HeatCell, HeatRow, Join, Line,
+    Origin, Panel, Plane, Series, Strips,
+};
 pub use provenance::{CellProvenance, Provenance, TableProvenance};
 pub use table::{Better, Cell, Column, Row, Table, Unit, Value};
 
 use serde::{Deserialize, Serialize};
 
 /// Version of the report's JSON shape; it rises when a reader of the old shape would go wrong.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// A comparison report over the cells of a results directory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,6 +95,12 @@ pub enum Block {
     Dots(Dots),
     /// Series over time, in small panels.
     Strips(Strips),
+    /// Lines or marks on a plane.
+    Plane(Plane),
+    /// A table of shades.
+    Heat(Heat),
+    /// A tree of time.
+    Flame(Flame),
 }
 
 /// How much a finding matters.
@@ -135,5 +144,31 @@ impl Finding {
     /// A statement without a moment.
     pub fn new(level: Level, text: impl Into<String>) -> Finding {
         Finding { level, text: text.into(), time_s: None }
+    }
+}
+
+/// A variant's name of at most `limit` characters if that can be had by leaving out where in the configuration a changed key
+/// stands: `linux-2.4.16+ram=64MiB` for `linux-2.4.16+machine.ram=64MiB`. Names that are short enough stay.
+pub fn short_variant(name: &str, limit: usize) -> String {
+    if name.chars().count() <= limit || !name.contains('=') {
+        return name.to_string();
+    }
+    let parts = name.split('+').map(|part| match part.split_once('=') {
+        Some((key, value)) => format!("{}={value}", key.rsplit('.').next().unwrap_or(key)),
+        None => part.to_string(),
+    });
+    parts.collect::<Vec<_>>().join("+")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_variant;
+
+    #[test]
+    fn settings_lose_their_place_only_where_room_is_short() {
+        let name = "linux-2.4.16+machine.ram=64MiB+elevator.policy=noop-2.4";
+        assert_eq!(short_variant(name, 40), "linux-2.4.16+ram=64MiB+policy=noop-2.4");
+        assert_eq!(short_variant(name, 80), name);
+        assert_eq!(short_variant("a".repeat(50).as_str(), 10), "a".repeat(50));
     }
 }

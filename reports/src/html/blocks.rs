@@ -1,97 +1,231 @@
 //! Tables, charts and findings as HTML.
 
+use super::data;
 use crate::number::content;
 use crate::svg::{self, Drawing};
 use crate::{Result, escape};
-use kreplay_analysis::model::{Block, Finding, Level, Strips, Table};
+use kreplay_analysis::model::{Block, Finding, Heat, Level, Strips, Table};
 
 /// Longest text that is kept on one line, characters.
 const SHORT: usize = 32;
 
-/// A block of a section.
-pub(super) fn block(out: &mut String, block: &Block) -> Result<()> {
-    match block {
-        Block::Table(t) => table(out, t),
-        Block::Bars(chart) => figure(out, &svg::bars(chart)?, &chart.caption),
-        Block::Dots(chart) => figure(
-            out,
-            &svg::dots(chart)?,
-            &format!("{} ({}). {}", capital(&chart.axis), chart.unit.label(), chart.caption),
-        ),
-        Block::Strips(chart) => strips(out, chart)?,
-    }
-    Ok(())
+/// Drawings of one kind in a section; with more variants than this the others stay in the JSON, and the page says so.
+const FAMILY: usize = 10;
+
+/// What all blocks of a page share.
+pub(super) struct Blocks {
+    /// Names of the variants; a row, line or figure of one carries its number.
+    pub variants: Vec<String>,
+    /// Charts so far.
+    charts: usize,
+    /// The recorded series are in the page's data already.
+    recorded: bool,
 }
 
-fn figure(out: &mut String, drawing: &Drawing, caption: &str) {
-    let caption = escape::html_full(caption);
+impl Blocks {
+    /// For a page about `variants`.
+    pub(super) fn new(variants: Vec<String>) -> Blocks {
+        Blocks { variants, charts: 0, recorded: false }
+    }
+
+    /// The number of the variant that a label names: itself, with a seed, or marked as unfinished.
+    fn variant(&self, label: &str) -> Option<usize> {
+        let exact = self.variants.iter().position(|v| v == label);
+        exact.or_else(|| {
+            let bare = label.strip_suffix(" (unfinished)").or_else(|| label.rsplit_once(" #").map(|(v, _)| v))?;
+            self.variants.iter().position(|v| v == bare)
+        })
+    }
+
+    fn mark(&self, label: &str) -> String {
+        self.variant(label).map_or(String::new(), |v| format!(" data-v=\"{v}\""))
+    }
+
+    /// The blocks of a section. Of figures that differ only in whose they are, the first is open and the others are folded.
+    pub(super) fn section(&mut self, out: &mut String, blocks: &[&Block]) -> Result<()> {
+        let mut family = None;
+        let (mut of_family, mut left_out) = (0, 0);
+        for block in blocks {
+            let (kind, label) = match block {
+                Block::Strips(c) => (Some("strips"), c.label.as_str()),
+                Block::Flame(c) => (Some("flame"), c.label.as_str()),
+                Block::Plane(c) if !c.label.is_empty() => (Some(c.y.title.as_str()), c.label.as_str()),
+                _ => (None, ""),
+            };
+            let folded = kind.is_some() && kind == family;
+            of_family = if folded { of_family + 1 } else { 1 };
+            family = kind;
+            if of_family > FAMILY {
+                left_out += 1;
+                continue;
+            }
+            if folded {
+                let mark = self.mark(label);
+                out.push_str(&format!("<details class=\"more\"{mark}><summary>{}</summary>\n", escape::html(label)));
+            }
+            self.block(out, block)?;
+            if folded {
+                out.push_str("</details>\n");
+            }
+        }
+        if left_out > 0 {
+            out.push_str(&format!("<p class=\"note\">{left_out} more drawings of this kind are left out to keep the page small. The JSON report has their data.</p>\n"));
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, out: &mut String, block: &Block) -> Result<()> {
+        match block {
+            Block::Table(t) => self.table(out, t),
+            Block::Bars(chart) => figure(out, "", &svg::bars(chart)?, &escape::html_full(&chart.caption), ""),
+            Block::Dots(chart) => {
+                let caption = format!("{} ({}). {}", capital(&chart.axis), chart.unit.label(), chart.caption);
+                figure(out, "", &svg::dots(chart)?, &escape::html_full(&caption), "");
+            }
+            Block::Strips(chart) => self.strips(out, chart)?,
+            Block::Plane(chart) => {
+                let drawing = svg::plane(chart)?;
+                let caption = named(&chart.label, &thinned(&chart.caption, chart.thinned_from));
+                let data = if data::worth_it(chart) {
+                    script(&data::plane(chart, &|group: &str| self.variant(group))?)
+                } else {
+                    String::new()
+                };
+                let attributes = self.attributes(&chart.label, &chart.caption);
+                figure(out, &attributes, &drawing, &caption, &data);
+            }
+            Block::Flame(chart) => {
+                let caption = named(&chart.label, &chart.caption);
+                let attributes = self.attributes(&chart.label, &chart.caption);
+                figure(out, &attributes, &svg::flame(chart)?, &caption, &script(&data::flame(chart)?));
+            }
+            Block::Heat(chart) => self.heat(out, chart),
+        }
+        Ok(())
+    }
+
+    fn attributes(&mut self, label: &str, about: &str) -> String {
+        self.charts += 1;
+        format!(" data-chart=\"{}\" data-about=\"{}\"{}", self.charts, escape::html(about), self.mark(label))
+    }
+
+    fn strips(&mut self, out: &mut String, chart: &Strips) -> Result<()> {
+        let caption = named(&chart.label, &thinned(&chart.caption, chart.thinned_from));
+        let attributes = self.attributes(&chart.label, &chart.caption);
+        out.push_str(&format!(
+            "<figure class=\"strips\"{attributes}>\n<figcaption>{caption}</figcaption>\n<div class=\"panels\">\n"
+        ));
+        for panel in &chart.panels {
+            out.push_str(&svg::panel(chart, panel)?.svg);
+            out.push('\n');
+        }
+        let first = !std::mem::replace(&mut self.recorded, true);
+        out.push_str(&format!("</div>\n{}</figure>\n", script(&data::strips(chart, first)?)));
+        Ok(())
+    }
+
+    /// A table; wide ones scroll by themselves.
+    pub(super) fn table(&self, out: &mut String, table: &Table) {
+        if table.rows.is_empty() {
+            return;
+        }
+        out.push_str(&format!("<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">\n<table>\n<caption>{0}</caption>\n<thead><tr>", escape::html_full(&table.caption)));
+        for column in &table.columns {
+            let class = if column.is_text() { "" } else { " class=\"n\"" };
+            let unit = match column.unit.label() {
+                "" => String::new(),
+                unit => format!(" <span class=\"unit\">{unit}</span>"),
+            };
+            out.push_str(&format!("<th scope=\"col\"{class}>{}{unit}</th>", escape::html(&column.title)));
+        }
+        out.push_str("</tr></thead>\n<tbody>\n");
+        let mut before = None;
+        // Where two text columns lead (kind, variant) a repeated kind is dimmed, so that groups show.
+        let grouped = table.columns.len() > 1 && table.columns[1].is_text();
+        let variant = table.columns.iter().position(|c| c.id == "variant");
+        for row in &table.rows {
+            let first = row.cells.first().map(|c| content(c, &table.columns[0]));
+            let same = grouped && first == before;
+            let begins = grouped && before.is_some() && !same;
+            let whose = variant
+                .and_then(|c| row.cells.get(c))
+                .map_or(String::new(), |c| self.mark(&content(c, &table.columns[0])));
+            out.push_str(&format!("<tr{}{whose}>", if begins { " class=\"begins\"" } else { "" }));
+            for (i, (cell, column)) in row.cells.iter().zip(&table.columns).enumerate() {
+                let text = escape::html(&content(cell, column));
+                match (i, cell.best) {
+                    (0, _) => out.push_str(&format!("<th scope=\"row\"{}>{text}</th>", class(&text, same))),
+                    (_, true) => {
+                        out.push_str(&format!("<td class=\"n best\">{text}<span class=\"star\">*</span></td>"))
+                    }
+                    _ if column.is_text() => out.push_str(&format!("<td{}>{text}</td>", class(&text, false))),
+                    _ => out.push_str(&format!("<td class=\"n\">{text}</td>")),
+                }
+            }
+            out.push_str("</tr>\n");
+            before = first;
+        }
+        out.push_str("</tbody>\n</table>\n</div>\n");
+    }
+
+    fn heat(&self, out: &mut String, chart: &Heat) {
+        let caption = escape::html_full(&chart.caption);
+        out.push_str(&format!("<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\n<table class=\"heat\">\n<caption>{caption}</caption>\n<thead><tr><th scope=\"col\">variant</th>"));
+        for column in &chart.columns {
+            out.push_str(&format!("<th scope=\"col\" class=\"n\">{}</th>", escape::html(column)));
+        }
+        out.push_str("</tr></thead>\n<tbody>\n");
+        for row in &chart.rows {
+            let label = escape::html(&row.label);
+            out.push_str(&format!(
+                "<tr{}><th scope=\"row\"{}>{label}</th>",
+                self.mark(&row.label),
+                class(&label, false)
+            ));
+            for (cell, column) in row.cells.iter().zip(&chart.columns) {
+                let shade = cell.shade.unwrap_or(0.0).clamp(0.0, 1.0);
+                let text = escape::html(&cell.text);
+                let column = escape::html(column);
+                out.push_str(&format!(
+                    "<td class=\"n h\" style=\"--s:{shade:.2}\" title=\"{label}, {column}: {text}\">{text}</td>"
+                ));
+            }
+            out.push_str("</tr>\n");
+        }
+        out.push_str("</tbody>\n</table>\n</div>\n");
+    }
+}
+
+/// The data of a chart; what stands in it passed [`escape::json`].
+fn script(json: &str) -> String {
+    format!("<script type=\"application/json\">{json}</script>\n")
+}
+
+fn figure(out: &mut String, attributes: &str, drawing: &Drawing, caption: &str, data: &str) {
     out.push_str(&format!(
-        "<figure>\n<figcaption>{caption}</figcaption>\n<div class=\"chart\">{}</div>\n</figure>\n",
+        "<figure{attributes}>\n<figcaption>{caption}</figcaption>\n<div class=\"chart\">{}</div>\n{data}</figure>\n",
         drawing.svg
     ));
+}
+
+/// A caption, escaped, with whose it is in front.
+fn named(label: &str, caption: &str) -> String {
+    let caption = escape::html_full(caption);
+    if label.is_empty() { caption } else { format!("<strong>{}</strong> {caption}", escape::html(label)) }
+}
+
+fn thinned(caption: &str, from: Option<usize>) -> String {
+    match from {
+        Some(points) => {
+            format!("{caption} Thinned from {points} samples: the lowest and highest value of each stretch are kept.")
+        }
+        None => caption.to_string(),
+    }
 }
 
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())
-}
-
-fn strips(out: &mut String, chart: &Strips) -> Result<()> {
-    let mut caption = chart.caption.clone();
-    if let Some(samples) = chart.thinned_from {
-        caption.push_str(&format!(
-            " Thinned from {samples} samples: the lowest and highest value of each stretch are kept."
-        ));
-    }
-    out.push_str(&format!(
-        "<figure class=\"strips\">\n<figcaption><strong>{}</strong> {}</figcaption>\n<div class=\"panels\">\n",
-        escape::html(&chart.label),
-        escape::html_full(&caption)
-    ));
-    for panel in &chart.panels {
-        out.push_str(&svg::panel(chart, panel)?.svg);
-        out.push('\n');
-    }
-    out.push_str("</div>\n</figure>\n");
-    Ok(())
-}
-
-/// A table; wide ones scroll by themselves.
-pub(super) fn table(out: &mut String, table: &Table) {
-    if table.rows.is_empty() {
-        return;
-    }
-    out.push_str(&format!("<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">\n<table>\n<caption>{0}</caption>\n<thead><tr>", escape::html_full(&table.caption)));
-    for column in &table.columns {
-        let class = if column.is_text() { "" } else { " class=\"n\"" };
-        let unit = match column.unit.label() {
-            "" => String::new(),
-            unit => format!(" <span class=\"unit\">{unit}</span>"),
-        };
-        out.push_str(&format!("<th scope=\"col\"{class}>{}{unit}</th>", escape::html(&column.title)));
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    let mut before = None;
-    // Where two text columns lead (kind, variant) a repeated kind is dimmed, so that groups show.
-    let grouped = table.columns.len() > 1 && table.columns[1].is_text();
-    for row in &table.rows {
-        let first = row.cells.first().map(|c| content(c, &table.columns[0]));
-        let same = grouped && first == before;
-        let begins = grouped && before.is_some() && !same;
-        out.push_str(if begins { "<tr class=\"begins\">" } else { "<tr>" });
-        for (i, (cell, column)) in row.cells.iter().zip(&table.columns).enumerate() {
-            let text = escape::html(&content(cell, column));
-            match (i, cell.best) {
-                (0, _) => out.push_str(&format!("<th scope=\"row\"{}>{text}</th>", class(&text, same))),
-                (_, true) => out.push_str(&format!("<td class=\"n best\">{text}<span class=\"star\">*</span></td>")),
-                _ if column.is_text() => out.push_str(&format!("<td{}>{text}</td>", class(&text, false))),
-                _ => out.push_str(&format!("<td class=\"n\">{text}</td>")),
-            }
-        }
-        out.push_str("</tr>\n");
-        before = first;
-    }
-    out.push_str("</tbody>\n</table>\n</div>\n");
 }
 
 /// Class of a text cell: a short text stays on one line, a repeated one is dimmed.

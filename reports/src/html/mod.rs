@@ -1,12 +1,18 @@
-//! One self-contained HTML page: no network, no scripts, light and dark, made for print as well.
+//! One self-contained HTML page: no network, light and dark, made for print as well. It is whole without scripts; its one script,
+//! pinned by its hash in the page's security policy, makes the charts answer (hover, zoom, switching variants).
 
 mod blocks;
+mod data;
+mod sha256;
 mod style;
 
 use crate::number::without_zeros;
 use crate::{RenderOptions, Renderer, Result, escape, provenance};
-use blocks::{block, findings, table};
+use blocks::{Blocks, findings};
 use kreplay_analysis::model::{Block, CellProvenance, Report, Section, TraceReport};
+
+/// The page's script.
+const SCRIPT: &str = include_str!("page.js");
 
 /// Strip charts shown in one page; with more cells than this the rest stays in the JSON, and the page says so.
 const STRIPS: usize = 16;
@@ -25,13 +31,13 @@ impl Renderer for Html {
         "one self-contained page with charts"
     }
     fn render(&self, report: &Report, _options: &RenderOptions) -> Result<Vec<u8>> {
-        let mut page = Page { out: String::new(), strips_left: STRIPS };
+        let mut page = Page { out: String::new(), strips_left: STRIPS, blocks: Blocks::new(variants(report)) };
         page.head(report);
         for trace in &report.traces {
             page.trace(trace, report.traces.len() > 1)?;
         }
         page.provenance(report);
-        page.out.push_str("</main>\n</body>\n</html>\n");
+        page.out.push_str(&format!("</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"));
         Ok(page.out.into_bytes())
     }
 }
@@ -39,13 +45,26 @@ impl Renderer for Html {
 struct Page {
     out: String,
     strips_left: usize,
+    blocks: Blocks,
+}
+
+/// The variants of all traces, each once.
+fn variants(report: &Report) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for cell in report.provenance.cells.iter().filter(|c| c.state == "done") {
+        if !names.contains(&cell.variant) {
+            names.push(cell.variant.clone());
+        }
+    }
+    names
 }
 
 impl Page {
     fn head(&mut self, report: &Report) {
         let title = escape::html(&report.title);
         self.out.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-        self.out.push_str("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n");
+        let hash = sha256::base64(&sha256::sha256(SCRIPT.as_bytes()));
+        self.out.push_str(&format!("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; img-src data:; base-uri 'none'; form-action 'none'\">\n"));
         self.out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
         self.out.push_str(&format!(
             "<title>{title}</title>\n<style>{}{}</style>\n</head>\n<body>\n",
@@ -54,9 +73,23 @@ impl Page {
         ));
         self.out.push_str(&format!("<header>\n<p class=\"brand\">kreplay report</p>\n<h1>{title}</h1>\n<p class=\"question\">{}</p>\n</header>\n", escape::html_full(&report.question)));
         self.contents(report);
+        self.switches();
         self.out.push_str("<main>\n<section id=\"verdict\" class=\"verdict\">\n<h2>Verdict</h2>\n");
         findings(&mut self.out, &report.verdict);
         self.out.push_str("</section>\n");
+    }
+
+    /// A box a variant that shows and hides what belongs to it; only the script can do that, so it alone shows them.
+    fn switches(&mut self) {
+        if self.blocks.variants.len() < 2 {
+            return;
+        }
+        self.out.push_str("<div class=\"variants\" role=\"group\" aria-label=\"Variants shown\" hidden>Show ");
+        for (i, name) in self.blocks.variants.iter().enumerate() {
+            let name = escape::html(name);
+            self.out.push_str(&format!("<label><input type=\"checkbox\" value=\"{i}\" checked> {name}</label> "));
+        }
+        self.out.push_str("</div>\n");
     }
 
     fn contents(&mut self, report: &Report) {
@@ -90,7 +123,7 @@ impl Page {
             self.out.push_str(&format!("<h2 class=\"trace\" id=\"t-{id}\">Trace {}</h2>\n", escape::html(&trace.name)));
         }
         self.out.push_str(&format!("<section id=\"{id}-matrix\">\n<h2>Comparison</h2>\n"));
-        table(&mut self.out, &without_zeros(&trace.matrix));
+        self.blocks.table(&mut self.out, &without_zeros(&trace.matrix));
         self.out.push_str("</section>\n");
         for part in &trace.sections {
             self.section(&id, part)?;
@@ -111,6 +144,7 @@ impl Page {
             escape::html_full(&section.lead)
         ));
         let mut left_out = 0;
+        let mut shown = Vec::new();
         for part in &section.blocks {
             if matches!(part, Block::Strips(_)) {
                 if self.strips_left == 0 {
@@ -119,8 +153,9 @@ impl Page {
                 }
                 self.strips_left -= 1;
             }
-            block(&mut self.out, part)?;
+            shown.push(part);
         }
+        self.blocks.section(&mut self.out, &shown)?;
         if left_out > 0 {
             self.out.push_str(&format!("<p class=\"note\">{left_out} more runs have such charts; they are left out to keep the page small. The JSON report has their series.</p>\n"));
         }
@@ -145,7 +180,7 @@ impl Page {
         if !from.command.is_empty() {
             self.out.push_str(&format!("<pre><code>{}</code></pre>\n", escape::html_full(&provenance::command(from))));
         }
-        table(&mut self.out, &provenance::cells(from));
+        self.blocks.table(&mut self.out, &provenance::cells(from));
         for (heading, items) in provenance::lists(from) {
             self.out.push_str(&format!("<h3>{heading}</h3>\n<ul class=\"plain\">\n"));
             for (text, variants) in items {

@@ -5,13 +5,17 @@
 
 mod bars;
 mod dots;
+mod flame;
+mod heat;
+mod plane;
 mod strips;
 mod theme;
 
-pub(crate) use theme::STYLE;
+pub(crate) use plane::{Scale, title as axis_title};
+pub(crate) use theme::{STYLE, part_number};
 
 use crate::{Error, RenderOptions, Renderer, Result, escape};
-use kreplay_analysis::model::{Bars, Block, Dots, Panel, Report, Strips};
+use kreplay_analysis::model::{Bars, Block, Dots, Flame, Heat, Panel, Plane, Report, Strips, TraceReport};
 use plotters::prelude::*;
 use std::fmt::Display;
 
@@ -36,6 +40,25 @@ pub(crate) fn bars(chart: &Bars) -> Result<Drawing> {
 pub(crate) fn dots(chart: &Dots) -> Result<Drawing> {
     let height = dots::height(chart);
     draw(&chart.id, &chart.caption, (theme::WIDTH, height), |area| dots::draw(area, chart))
+}
+
+/// Draws lines and marks on a plane.
+pub(crate) fn plane(chart: &Plane) -> Result<Drawing> {
+    let height = plane::height(chart);
+    draw(&chart.id, &chart.caption, (theme::WIDTH, height), |area| plane::draw(area, chart))
+}
+
+/// Draws a tree of time.
+pub(crate) fn flame(chart: &Flame) -> Result<Drawing> {
+    let height = flame::height(chart);
+    let about = format!("{}: {}", chart.label, chart.caption);
+    draw(&chart.id, &about, (theme::WIDTH, height), |area| flame::draw(area, chart))
+}
+
+/// Draws a table of shades.
+pub(crate) fn heat(chart: &Heat) -> Result<Drawing> {
+    let height = heat::height(chart);
+    draw(&chart.id, &chart.caption, (theme::WIDTH, height), |area| heat::draw(area, chart))
 }
 
 /// Draws one panel of a strip chart.
@@ -71,6 +94,11 @@ fn text<E: Display>(error: E) -> String {
     error.to_string()
 }
 
+/// Heading of a chart in the picture.
+fn titled(trace: &TraceReport, label: &str, what: &str) -> String {
+    if label.is_empty() { format!("{}: {what}", trace.name) } else { format!("{}, {label}: {what}", trace.name) }
+}
+
 /// The SVG renderer: the first trace's charts under each other in one document.
 pub(crate) struct Svg;
 
@@ -93,6 +121,9 @@ impl Renderer for Svg {
                 let (drawing, title) = match block {
                     Block::Bars(chart) => (bars(chart)?, format!("{}: where the time went", trace.name)),
                     Block::Dots(chart) => (dots(chart)?, format!("{}: {}", trace.name, chart.axis)),
+                    Block::Plane(chart) => (plane(chart)?, titled(trace, &chart.label, &chart.y.title)),
+                    Block::Heat(chart) => (heat(chart)?, titled(trace, "", "figures against the best")),
+                    Block::Flame(chart) => (flame(chart)?, titled(trace, &chart.label, "time of the clients")),
                     Block::Table(_) | Block::Strips(_) => continue,
                 };
                 body.push_str(&format!(
