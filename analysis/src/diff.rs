@@ -320,7 +320,8 @@ fn rows(
     let (mut better, mut worse) = (Vec::new(), Vec::new());
     for column in &old.columns {
         let (Some(a), Some(b)) = (old.get(x, &column.id), new.get(y, &column.id)) else { continue };
-        if a.median == b.median {
+        // What differs in the last bits only is the same.
+        if (a.median - b.median).abs() <= 1e-9 * a.median.abs().max(b.median.abs()) {
             continue;
         }
         let change = (a.median != 0.0).then(|| (b.median / a.median - 1.0) * 100.0);

@@ -28,6 +28,23 @@ fn the_report_of_the_fixture() {
                 series.points.truncate(3);
             }
         }
+        if let Block::Plane(plane) = block {
+            plane.lines.truncate(3);
+            plane.lines.iter_mut().for_each(|l| l.points.truncate(3));
+        }
+        if let Block::Flame(flame) = block {
+            flame.root.parts.truncate(1);
+        }
+    }
+    // One figure of each kind tells as much as one a variant.
+    for section in report.traces.iter_mut().flat_map(|t| &mut t.sections) {
+        let whose = |b: &Block| match b {
+            Block::Plane(p) => p.label.clone(),
+            Block::Strips(s) => s.label.clone(),
+            Block::Flame(f) => f.label.clone(),
+            _ => String::new(),
+        };
+        section.blocks.retain(|b| ["", "linux-2.4.16"].contains(&whose(b).as_str()));
     }
     insta::assert_json_snapshot!(report);
 }
