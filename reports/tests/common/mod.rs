@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser with one page.
-pub struct Browser {
+pub(crate) struct Browser {
     child: Child,
     input: File,
     answers: Receiver<Value>,
     next: u64,
     session: Value,
     /// Everything that the page reported.
-    pub events: Vec<Value>,
+    pub(crate) events: Vec<Value>,
     _home: tempfile::TempDir,
 }
 
@@ -34,7 +34,7 @@ fn command() -> Option<String> {
 
 impl Browser {
     /// Starts it; `None`, with the reason on standard error, where there is no Chromium.
-    pub fn start() -> Option<Browser> {
+    pub(crate) fn start() -> Option<Browser> {
         let Some(chromium) = command() else {
             eprintln!(
                 "skipped: no chromium, chromium-browser or google-chrome on the path, and KREPLAY_CHROMIUM is not set"
@@ -80,7 +80,7 @@ impl Browser {
     }
 
     /// Calls a method and waits for its result.
-    pub fn call(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
         let mut message = json!({"id": id, "method": method, "params": params});
@@ -103,7 +103,7 @@ impl Browser {
     }
 
     /// Opens a file and waits until it is loaded.
-    pub fn open(&mut self, path: &Path) {
+    pub(crate) fn open(&mut self, path: &Path) {
         self.events.clear();
         self.call("Page.navigate", json!({"url": format!("file://{}", path.display())}));
         let until = Instant::now() + PATIENCE;
@@ -114,19 +114,19 @@ impl Browser {
     }
 
     /// Value of an expression in the page.
-    pub fn eval(&mut self, expression: &str) -> Value {
+    pub(crate) fn eval(&mut self, expression: &str) -> Value {
         let result = self.call("Runtime.evaluate", json!({"expression": expression, "returnByValue": true}));
         assert!(result["exceptionDetails"].is_null(), "{expression}: {}", result["exceptionDetails"]);
         result["result"]["value"].clone()
     }
 
     /// A number of the page.
-    pub fn number(&mut self, expression: &str) -> f64 {
+    pub(crate) fn number(&mut self, expression: &str) -> f64 {
         self.eval(expression).as_f64().unwrap_or_else(|| panic!("{expression} is no number"))
     }
 
     /// Window size in CSS pixels.
-    pub fn resize(&mut self, width: u32, height: u32) {
+    pub(crate) fn resize(&mut self, width: u32, height: u32) {
         self.call(
             "Emulation.setDeviceMetricsOverride",
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}),
@@ -134,13 +134,13 @@ impl Browser {
     }
 
     /// A mouse event at a place of the window.
-    pub fn mouse(&mut self, kind: &str, x: f64, y: f64) {
+    pub(crate) fn mouse(&mut self, kind: &str, x: f64, y: f64) {
         let button = if kind == "mouseMoved" { "none" } else { "left" };
         self.call("Input.dispatchMouseEvent", json!({"type": kind, "x": x, "y": y, "button": button, "clickCount": 1}));
     }
 
     /// Place in the window of an element, scrolled into view, at a share of its width and height.
-    pub fn place(&mut self, selector: &str, across: f64, down: f64) -> (f64, f64) {
+    pub(crate) fn place(&mut self, selector: &str, across: f64, down: f64) -> (f64, f64) {
         let find = format!("document.querySelector({selector:?})");
         self.eval(&format!("{find}.scrollIntoView({{block: 'center'}})"));
         let at = self.eval(&format!(
@@ -150,7 +150,7 @@ impl Browser {
     }
 
     /// Writes a picture of the page (of its first `height` pixels) into the folder that `KREPLAY_SHOTS` names, if it does.
-    pub fn shot(&mut self, name: &str) {
+    pub(crate) fn shot(&mut self, name: &str) {
         let Ok(dir) = std::env::var("KREPLAY_SHOTS") else { return };
         let data = self.call("Page.captureScreenshot", json!({"format": "png", "captureBeyondViewport": true}));
         let bytes = base64(data["data"].as_str().unwrap());
@@ -158,7 +158,7 @@ impl Browser {
     }
 
     /// What the page must not have done: errors, messages, dialogs, requests other than for itself.
-    pub fn complaints(&self) -> Vec<String> {
+    pub(crate) fn complaints(&self) -> Vec<String> {
         let bad = |e: &&Value| match e["method"].as_str().unwrap_or("") {
             "Runtime.exceptionThrown"
             | "Runtime.consoleAPICalled"
