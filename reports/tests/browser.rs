@@ -1,5 +1,7 @@
 //! The page in a real browser: no error, no request, charts that answer. Skips with a reason where there is no Chromium.
 
+#![allow(clippy::print_stderr, reason = "a test that skips says why")]
+
 mod common;
 
 use common::Browser;

@@ -1,5 +1,7 @@
 //! Spans and notebooks: against the definitions of their formats, and run by Jupyter where there is one.
 
+#![allow(clippy::print_stderr, reason = "a test that skips says why")]
+
 use kreplay_analysis::fixture::{Spec, Written, write_results};
 use kreplay_analysis::timeline::timeline;
 use kreplay_analysis::{Options, analyse};

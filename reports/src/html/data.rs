@@ -100,6 +100,6 @@ mod tests {
         assert_eq!(number(0.001_234_567), json!(0.001_234_6));
         assert_eq!(number(12.0), json!(12));
         assert_eq!(number(f64::NAN), json!(0));
-        assert_eq!(number(-3.141_592_6), json!(-3.1416));
+        assert_eq!(number(-2.345_678_9), json!(-2.3457));
     }
 }
