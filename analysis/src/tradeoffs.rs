@@ -194,22 +194,29 @@ impl Tradeoffs<'_> {
             cells.extend(columns.iter().map(|c| Cell::number(self.value(*r, &c.id).map(|v| v.median))));
             table.push(cells);
         }
-        let left: Vec<String> = rows
-            .iter()
-            .zip(&beaten)
-            .filter(|(_, b)| b.is_none())
-            .map(|(r, _)| self.matrix.rows[*r].shown.clone())
-            .collect();
-        let finding = (left.len() == 1 && rows.len() > 2).then(|| {
-            Finding::new(
-                Level::Answer,
-                format!(
-                    "{} is at least as good as every other variant by all of {names}: there is nothing to weigh.",
-                    left[0]
-                ),
-            )
-        });
+        let left: Vec<usize> = rows.iter().zip(&beaten).filter(|(_, b)| b.is_none()).map(|(r, _)| *r).collect();
+        let finding = match left.as_slice() {
+            [best] if rows.len() > 2 && !rows.iter().any(|r| self.better_by_some(*r, *best, &columns)) => {
+                Some(Finding::new(
+                    Level::Answer,
+                    format!(
+                        "No other variant is distinguishably better than {} by any of {names}: there is nothing to weigh.",
+                        self.matrix.rows[*best].shown
+                    ),
+                ))
+            }
+            _ => None,
+        };
         Some((table, finding))
+    }
+
+    /// True if `a` is distinguishably better than `b` by some figure.
+    fn better_by_some(&self, a: usize, b: usize, columns: &[&Column]) -> bool {
+        columns.iter().any(|c| {
+            let (Some(x), Some(y)) = (self.value(a, &c.id), self.value(b, &c.id)) else { return false };
+            let gain = if c.better == Better::Higher { x.median - y.median } else { y.median - x.median };
+            gain > 0.0 && self.rule.differ(x, y)
+        })
     }
 
     /// True if `a` is at least as good as `b` by every figure and distinguishably better by one.
