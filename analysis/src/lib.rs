@@ -210,11 +210,13 @@ fn measure(manifest: &Manifest, entries: &[&Entry], moved: Option<&Moved>) -> Re
             recorded = Some((read, dir.unwrap_or_default()));
         }
         let Some((recorded, _)) = &recorded else { continue };
+        // One seed a variant is shown in the sections; the comparison has them all.
+        let shown = heads.iter().all(|h: &CellHead| h.variant != cell.variant);
         for metric in &mut metrics {
-            metric.measure(&cell, recorded)?;
+            metric.measure(&cell, recorded, shown)?;
         }
         findings.extend(findings::of_cell(&cell)?);
-        heads.push(CellHead { label: cell.label, variant: cell.variant, finished: cell.finished });
+        heads.push(CellHead { label: cell.variant.clone(), shown, variant: cell.variant, finished: cell.finished });
         provenance.push(origin);
     }
     let (recorded, dir) = recorded.unwrap_or_default();
@@ -237,7 +239,8 @@ fn analyse_trace(measured: Measured, options: &Options, rule: Rule) -> TracePart
     let (matrix, name) = (measured.matrix(), measured.name());
     let Measured { id, metrics, heads, provenance, findings, recorded, recorded_s, .. } = measured;
     let reference = options.reference.as_deref();
-    let context = Context { cells: &heads, recorded: &recorded, matrix: &matrix, reference, rule };
+    let shown: Vec<CellHead> = heads.iter().filter(|h| h.shown).cloned().collect();
+    let context = Context { cells: &shown, recorded: &recorded, matrix: &matrix, reference, rule };
     let (weighed, undominated) =
         Tradeoffs { matrix: &matrix, cells: &provenance, chosen: &options.pareto, rule }.section();
     let sections: Vec<_> = weighed.into_iter().chain(metrics.iter().filter_map(|m| m.section(&context))).collect();

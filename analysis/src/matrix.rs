@@ -114,7 +114,7 @@ impl Matrix {
             table.push(cells);
         }
         if self.rows.iter().any(|r| r.values.iter().any(|v| v.len() > 1)) {
-            table.caption.push_str(" With several seeds: the median, and smallest to largest in brackets.");
+            table.caption.push_str(" With several seeds: the median, and smallest to largest in brackets; the sections below show the first seed of each variant.");
         }
         table.mark_best(|r| self.rows[r].finished);
         table

@@ -410,7 +410,12 @@ mod tests {
     fn matrix(values: &[(&str, f64, f64)]) -> Matrix {
         let heads: Vec<CellHead> = values
             .iter()
-            .map(|(v, _, _)| CellHead { label: (*v).to_string(), variant: (*v).to_string(), finished: true })
+            .map(|(v, _, _)| CellHead {
+                label: (*v).to_string(),
+                shown: true,
+                variant: (*v).to_string(),
+                finished: true,
+            })
             .collect();
         let columns = vec![
             Column::number("elapsed_s", "elapsed", Unit::Seconds, 2).better(Better::Lower),

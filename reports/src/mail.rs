@@ -4,7 +4,7 @@
 use crate::number::fixed;
 use crate::text::Page;
 use crate::{RenderOptions, Renderer, Result, escape, provenance};
-use kreplay_analysis::model::{Level, Report, Table, TraceReport, Value};
+use kreplay_analysis::model::{Level, Report, Table, TraceReport, Value, short_variant};
 
 /// Columns of a mail.
 const WIDTH: usize = 72;
@@ -114,17 +114,31 @@ fn figures(page: &mut Page, trace: &TraceReport) {
     let at = |id: &str| trace.matrix.columns.iter().position(|c| c.id == id);
     let used: Vec<(usize, &str, Show)> =
         FIGURES.iter().filter_map(|(id, name, how)| Some((at(id)?, *name, *how))).collect();
+    let full: Vec<String> = trace
+        .matrix
+        .rows
+        .iter()
+        .map(|r| match r.cells.first().map(|c| &c.value) {
+            Some(Value::Text(t)) => t.clone(),
+            _ => String::new(),
+        })
+        .collect();
+    let mut names: Vec<String> = full.iter().map(|n| escape::terminal(&short_variant(n, NAME), NAME)).collect();
+    // Names that look alike once they are cut get numbers.
+    if names.iter().collect::<std::collections::BTreeSet<_>>().len() < names.len() {
+        for (i, name) in full.iter().enumerate() {
+            page.paragraph(&format!("[{}] {}", i + 1, escape::terminal(name, 3 * WIDTH)), "", "    ");
+        }
+        page.gap();
+        names = (1..=full.len()).map(|i| format!("[{i}]")).collect();
+    }
     let mut line = format!("{:NAME$}", "");
     for (_, name, _) in &used {
         line.push_str(&format!(" {name:>FIELD$}"));
     }
     page.out.push_str(line.trim_end());
     page.out.push('\n');
-    for row in &trace.matrix.rows {
-        let name = match row.cells.first().map(|c| &c.value) {
-            Some(Value::Text(t)) => escape::terminal(t, NAME),
-            _ => String::new(),
-        };
+    for (row, name) in trace.matrix.rows.iter().zip(&names) {
         let pad = NAME.saturating_sub(name.chars().count());
         let mut line = format!("{name}{}", " ".repeat(pad));
         for (c, _, how) in &used {

@@ -91,6 +91,8 @@ pub(crate) trait Metric {
 pub(crate) struct CellHead {
     /// Name in tables.
     pub label: String,
+    /// It stands for its variant in the sections: the first seed does.
+    pub shown: bool,
     /// Variant.
     pub variant: String,
     /// The run went on to the end of its foreground tasks.
@@ -99,7 +101,7 @@ pub(crate) struct CellHead {
 
 /// What all sections of a trace share.
 pub(crate) struct Context<'a> {
-    /// The cells, in the order of the facts.
+    /// The cells that are shown, in the order of the facts.
     pub cells: &'a [CellHead],
     /// The recording.
     pub recorded: &'a Recorded,
@@ -125,8 +127,8 @@ impl Context<'_> {
 
 /// A metric together with the facts measured so far; hides the facts' type.
 pub(crate) trait Collect {
-    /// See [`Metric::measure`].
-    fn measure(&mut self, cell: &CellData, recorded: &Recorded) -> Result<()>;
+    /// See [`Metric::measure`]. The facts are kept for the section if `shown`, the values in any case.
+    fn measure(&mut self, cell: &CellData, recorded: &Recorded, shown: bool) -> Result<()>;
     /// See [`Metric::columns`].
     fn columns(&self) -> Vec<Column>;
     /// See [`Metric::values`]; of the `i`-th measured cell.
@@ -138,15 +140,20 @@ pub(crate) trait Collect {
 struct Collector<M: Metric> {
     metric: M,
     facts: Vec<M::Facts>,
+    values: Vec<Vec<Option<f64>>>,
 }
 
 fn collector<M: Metric + 'static>(metric: M) -> Box<dyn Collect> {
-    Box::new(Collector { metric, facts: Vec::new() })
+    Box::new(Collector { metric, facts: Vec::new(), values: Vec::new() })
 }
 
 impl<M: Metric> Collect for Collector<M> {
-    fn measure(&mut self, cell: &CellData, recorded: &Recorded) -> Result<()> {
-        self.facts.push(self.metric.measure(cell, recorded)?);
+    fn measure(&mut self, cell: &CellData, recorded: &Recorded, shown: bool) -> Result<()> {
+        let facts = self.metric.measure(cell, recorded)?;
+        self.values.push(self.metric.values(&facts));
+        if shown {
+            self.facts.push(facts);
+        }
         Ok(())
     }
 
@@ -155,7 +162,7 @@ impl<M: Metric> Collect for Collector<M> {
     }
 
     fn values(&self, i: usize) -> Vec<Option<f64>> {
-        self.metric.values(&self.facts[i])
+        self.values[i].clone()
     }
 
     fn section(&self, context: &Context<'_>) -> Option<Section> {

@@ -13,6 +13,9 @@ use crate::stats::{envelope, mean};
 /// Most points of a series that is drawn.
 const POINTS: usize = 400;
 
+/// A recorded series that goes this many times higher than the simulated ones is not drawn with them.
+const MANY_TIMES: f64 = 8.0;
+
 pub(crate) struct Vmstat;
 
 pub(crate) struct Facts {
@@ -53,15 +56,34 @@ impl Metric for Vmstat {
         }
         let shown = || all().flatten().flatten();
         let end_s = shown().map(|(t, _)| *t).fold(0.0, f64::max);
+        let top = |series: &[Vec<(f64, f64)>], c: usize| {
+            series.get(c).into_iter().flatten().map(|(_, v)| *v).fold(0.0, f64::max)
+        };
+        let simulated = |c: usize| facts.iter().map(|f| top(&f.series, c)).fold(0.0, f64::max);
+        // Beside a machine many times as large the simulated one would be a line on the axis.
+        let too_large: Vec<bool> =
+            (0..COLUMNS.len()).map(|c| simulated(c) > 0.0 && top(&recorded, c) > simulated(c) * MANY_TIMES).collect();
         let tops: Vec<f64> = (0..COLUMNS.len())
-            .map(|c| all().filter_map(|s| s.get(c)).flatten().map(|(_, v)| *v).fold(0.0, f64::max))
+            .map(|c| if too_large[c] { simulated(c) } else { simulated(c).max(top(&recorded, c)) })
             .collect();
+        let drawn: Vec<Vec<(f64, f64)>> =
+            recorded.iter().zip(&too_large).map(|(r, large)| if *large { Vec::new() } else { r.clone() }).collect();
+        let left_out: Vec<&str> =
+            (0..COLUMNS.len()).filter(|c| too_large[*c] && used.contains(c)).map(|c| COLUMNS[c].title).collect();
+        let note = if left_out.is_empty() {
+            String::new()
+        } else {
+            format!(
+                " The recorded machine's {} went to more than {MANY_TIMES} times the simulated ones and is not drawn; the table has its means.",
+                left_out.join(", ")
+            )
+        };
         let mut blocks = vec![Block::Table(table(context, facts, &recorded, &used))];
         blocks.extend(
             context
                 .labelled(facts)
                 .enumerate()
-                .map(|(i, (label, f))| Block::Strips(strips(i, label, f, &recorded, &used, &tops, end_s))),
+                .map(|(i, (label, f))| Block::Strips(strips(i, label, f, (&drawn, &note), &used, &tops, end_s))),
         );
         Some(Section {
             id: "vmstat".to_string(),
@@ -86,7 +108,7 @@ fn strips(
     index: usize,
     label: &str,
     facts: &Facts,
-    recorded: &[Vec<(f64, f64)>],
+    (recorded, note): (&[Vec<(f64, f64)>], &str),
     used: &[usize],
     tops: &[f64],
     end_s: f64,
@@ -99,9 +121,12 @@ fn strips(
         id: format!("vmstat-{index}"),
         label: label.to_string(),
         caption: if recorded.iter().any(|r| !r.is_empty()) {
-            "Grey area: recorded. Line: simulated.".to_string()
+            format!("Grey area: recorded. Line: simulated.{note}")
         } else {
-            "Line: simulated. There is no recorded vmstat log to compare with.".to_string()
+            format!(
+                "Line: simulated.{}",
+                if note.is_empty() { " There is no recorded vmstat log to compare with." } else { note }
+            )
         },
         end_s,
         panels: used
