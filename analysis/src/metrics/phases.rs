@@ -2,7 +2,7 @@
 //!
 //! Q2Q: between one request's Q and the next one's on the same device. Q2G: what calls waited for a free request slot
 //! (`t_slot_ns` of `calls`, calls that waited only), since the simulator stamps `q_ns` when the slot has been got. G2I: `i_ns - q_ns`,
-//! the time in a task's plug list (0 where the kernel has none). I2D: `d_ns - i_ns`, the elevator. D2C: `c_ns - d_ns`, the device. Q2C:
+//! the time in a task's plug list (where the kernel has none, only requests that were joined: the older one's Q counts). I2D: `d_ns - i_ns`, the elevator. D2C: `c_ns - d_ns`, the device. Q2C:
 //! `c_ns - q_ns`. Shares are of the sum of Q2C over all requests, as in btt's overhead table (%).
 
 use super::{Context, Metric};
@@ -97,7 +97,7 @@ impl Metric for Phases {
             definitions: vec![
                 Definition::new("Q2Q", "from one request's queueing to the next one's on the same device: the arrival rate"),
                 Definition::new("Q2G", "waiting for a free request slot; counted over calls that waited, which may wait more than once"),
-                Definition::new("G2I", "from having a slot to insertion into the elevator's queue: the time in a task's plug list"),
+                Definition::new("G2I", "from having a slot to insertion into the elevator's queue: the time in a task's plug list; where two queued requests were joined, the older one's queueing counts"),
                 Definition::new("I2D", "from insertion to dispatch: the elevator's doing"),
                 Definition::new("D2C", "from dispatch to completion: the device's doing"),
                 Definition::new("Q2C", "from queueing to completion: G2I, I2D and D2C together"),

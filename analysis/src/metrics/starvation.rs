@@ -243,7 +243,7 @@ fn who_for_whom(context: &Context<'_>, facts: &[Facts]) -> Table {
     let mut table = Table::new(
         "who-waited-for-whom",
         &format!(
-            "Of the {VICTIMS} requests that waited longest in the queue of each variant: whose they were, and which other clients' requests came later but were served before them. The {PAIRS} pairs that cost most."
+            "Of the {VICTIMS} requests that waited longest in the queue of each variant: whose they were, and which other clients' requests came later but were served before them. The {PAIRS} pairs that cost most; a request that overtook several counts for each."
         ),
         vec![
             Column::text("variant", "variant"),
