@@ -87,7 +87,12 @@ impl BlockLayer {
         }
         let attached = device::build(&config.device)?;
         let scheduler = config.elevator.policy != "none";
-        let machine = slots::Machine { ram_kib: config.machine.ram, device_depth: attached.queue_depth, scheduler };
+        let machine = slots::Machine {
+            ram_kib: config.machine.ram,
+            usable_kib: config.machine.ram.saturating_sub(config.machine.reserved),
+            device_depth: attached.queue_depth,
+            scheduler,
+        };
         let (slots, batch) = slots::sizes(queue, machine);
         if slots < 2 {
             return Err(ConfigError::OutOfRange {

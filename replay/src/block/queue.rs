@@ -222,7 +222,9 @@ impl Queue {
         if self.qos.is_off() { t } else { t.into_iter().chain(self.qos.timer()).min() }
     }
 
-    fn look(&mut self, bio: Bio, now: Nanos) -> Verdict {
+    /// What every bio begins with: it plugs an empty queue, is merged, or learns where it would go; whoever is looked at is
+    /// charged for it.
+    pub(crate) fn look(&mut self, bio: Bio, now: Nanos) -> Verdict {
         if self.elevator.len() == 0 {
             // Only an arrival at an empty queue plugs it; one that is plugged already stays so.
             self.plugged |= self.limits.plugging;

@@ -1,9 +1,12 @@
 //! Proofs: the model held against things that this project did not write.
 
+pub mod blocktrace;
 pub mod elevator;
 pub mod linux24;
 pub mod nfsd;
 pub mod schedulers;
+pub mod scores;
+mod traced;
 
 use serde::Serialize;
 

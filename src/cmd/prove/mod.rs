@@ -6,13 +6,15 @@ use crate::args::{Cli, ProveArgs};
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::{signal, stdout};
-use kreplay_replay::prove::{ExactReport, FigureReport, elevator, linux24, median_error, nfsd};
+use kreplay_replay::prove::scores::ScoreReport;
+use kreplay_replay::prove::{ExactReport, FigureReport, blocktrace, elevator, linux24, median_error, nfsd};
 use kreplay_replay::variant::nearest;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 mod corpus;
+mod scores;
 
 /// A kind of proof.
 struct Kind {
@@ -25,6 +27,7 @@ struct Kind {
 enum Report {
     Figures(FigureReport),
     Exact(ExactReport),
+    Scores(ScoreReport),
 }
 
 /// All kinds.
@@ -38,6 +41,11 @@ static KINDS: &[Kind] = &[
         name: "elevator",
         about: "every decision of real elevators on random streams",
         run: |dir, _| elevator::run(dir).map(Report::Exact).map_err(|e| e.to_string()),
+    },
+    Kind {
+        name: "blocktrace",
+        about: "every insertion, merge and coalesce in the block event traces of real 2.4 kernels",
+        run: |dir, stop| blocktrace::run(dir, stop).map(Report::Scores),
     },
     Kind {
         name: "corpus",
@@ -61,6 +69,7 @@ impl Report {
         match self {
             Report::Figures(r) => r.holds(),
             Report::Exact(r) => r.holds(),
+            Report::Scores(r) => r.holds(),
         }
     }
 }
@@ -88,11 +97,13 @@ pub(crate) fn run(cli: &Cli, args: &ProveArgs) -> Result<Exit> {
         match &report {
             Report::Figures(r) => stdout::print_json(&serde_json::json!(r))?,
             Report::Exact(r) => stdout::print_json(&serde_json::json!(r))?,
+            Report::Scores(r) => stdout::print_json(&serde_json::json!(r))?,
         }
     } else {
         let text = match &report {
             Report::Figures(r) => figures_text(kind, r),
             Report::Exact(r) => exact_text(kind, r),
+            Report::Scores(r) => scores::text(kind, r),
         };
         stdout::print(&text)?;
     }

@@ -257,6 +257,8 @@ impl Slots {
 pub(crate) struct Machine {
     /// Memory, KiB.
     pub(crate) ram_kib: u64,
+    /// ... of which the kernel's own image and tables leave so much: what it takes for the memory size itself.
+    pub(crate) usable_kib: u64,
     /// Requests that the device takes at a time.
     pub(crate) device_depth: u32,
     /// There is a scheduler (blk-mq: without one, the device's tags are all there are).
@@ -279,7 +281,7 @@ fn by_rule(rule: SlotRule, machine: Machine) -> u32 {
         SlotRule::Fixed if mib <= 32 => 64,
         SlotRule::Fixed => 128,
         SlotRule::Ram247 => (ram_kib.next_multiple_of(32 * 1024) / KIB_PER_SLOT).min(8192),
-        SlotRule::PerMib => (ram_kib / KIB_PER_SLOT / 16 * 16).clamp(32, 1024),
+        SlotRule::PerMib => (machine.usable_kib / KIB_PER_SLOT / 16 * 16).clamp(32, 1024),
         SlotRule::Pool if mib < 30 => 512,
         SlotRule::Pool => 1024,
         SlotRule::Fixed256 => 256,
@@ -295,14 +297,16 @@ mod tests {
 
     #[test]
     fn memory_gives_the_slots_that_each_kernel_says() {
-        let at = |rule, mib: u64| by_rule(rule, Machine { ram_kib: mib * 1024, device_depth: 32, scheduler: true });
+        let machine = |kib| Machine { ram_kib: kib, usable_kib: kib - kib / 20, device_depth: 32, scheduler: true };
+        let at = |rule, mib: u64| by_rule(rule, machine(mib * 1024));
         assert_eq!([32, 33].map(|m| at(SlotRule::Fixed, m)), [64, 128]);
         assert_eq!([60, 64, 128, 256].map(|m| at(SlotRule::Ram247, m)), [128, 128, 256, 512]);
-        assert_eq!([4, 64, 68, 4096].map(|m| at(SlotRule::PerMib, m)), [32, 128, 128, 1024]);
+        // Recorded boots of 32 and 64 MiB said "48 slots per queue, batch=12" and "112 slots per queue, batch=28".
+        assert_eq!([4, 32, 64, 4096].map(|m| at(SlotRule::PerMib, m)), [32, 48, 112, 1024]);
         assert_eq!([24, 64].map(|m| at(SlotRule::Pool, m)), [512, 1024]);
         assert_eq!([24, 64].map(|m| at(SlotRule::Fixed256, m)), [256, 256]);
         assert_eq!(at(SlotRule::Tags, 64), 64);
-        let none = Machine { ram_kib: 65_536, device_depth: 1023, scheduler: false };
+        let none = Machine { ram_kib: 65_536, usable_kib: 65_536, device_depth: 1023, scheduler: false };
         assert_eq!(by_rule(SlotRule::Tags, none), 1023);
         assert_eq!(by_rule(SlotRule::Tags, Machine { scheduler: true, ..none }), 256);
     }
