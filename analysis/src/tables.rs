@@ -6,6 +6,9 @@ use crate::error::Result;
 /// Stands for "no place in a file" and "no recorded duration".
 pub(crate) const NONE: i64 = i64::MIN;
 
+/// Columns of causes that are read at a time: each reading decodes the file anew, each column takes memory.
+const GROUP: usize = 5;
+
 /// Operations of a replay that are no calls to the kernel.
 pub(crate) const NO_CALLS: [&str; 4] = ["cpu", "await", "external", "sleep"];
 
@@ -78,10 +81,14 @@ impl Calls {
             waits: Vec::new(),
         };
         drop(frame);
-        for (cause, name) in CAUSES.iter().enumerate().skip(1) {
-            let values = cell.table("calls", &[name])?.ints(name)?;
-            let found = values.into_iter().enumerate().filter_map(|(i, ns)| Some((i, ns.filter(|ns| *ns > 0)?)));
-            calls.waits.extend(found.map(|(i, ns)| Wait { call: i as u32, cause: cause as u8, ns }));
+        // The first cause is the task's own work.
+        for (group, names) in CAUSES[1..].chunks(GROUP).enumerate() {
+            let frame = cell.table("calls", names)?;
+            for (i, name) in names.iter().enumerate() {
+                let cause = (1 + group * GROUP + i) as u8;
+                let found = frame.ints(name)?.into_iter().enumerate().filter(|(_, ns)| ns.is_some_and(|ns| ns > 0));
+                calls.waits.extend(found.map(|(call, ns)| Wait { call: call as u32, cause, ns: ns.unwrap_or(0) }));
+            }
         }
         calls.waits.sort_unstable_by_key(|w| (w.call, w.cause));
         Ok(calls)

@@ -125,7 +125,10 @@ fn html_structure() {
             skeleton.push('\n');
         }
     }
-    insta::assert_snapshot!(skeleton);
+    // The script's hash changes with every word of it and says nothing here.
+    let (before, rest) = skeleton.split_once("'sha256-").unwrap();
+    let (_, after) = rest.split_once('\'').unwrap();
+    insta::assert_snapshot!(format!("{before}'sha256-(hash)'{after}"));
 }
 
 #[test]

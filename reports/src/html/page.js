@@ -117,6 +117,7 @@
     let X, Y, svg, cross, W, H, L = 58, R = 20, T = 26, B = 40;
     const shown = () => d.lines.map((l, i) => i).filter(i => !off.has(i) && !hidden.has(d.lines[i].v));
     const draw = () => {
+      tip(0, 0, null);
       W = Math.max(300, Math.min(box.clientWidth || 680, 768));
       H = W > 500 ? 320 : 270;
       const on = shown();
@@ -302,6 +303,7 @@
     const rows = el('div', 'flame');
     let root = d.root, path = [];
     const draw = () => {
+      tip(0, 0, null);
       rows.replaceChildren();
       const whole = path.length ? root.v : d.top || root.v;
       const depth = n => 1 + Math.max(0, ...n.c.map(depth));
@@ -371,6 +373,11 @@
     }
   }
   let width = innerWidth;
-  addEventListener('resize', () => { if (width !== innerWidth) { width = innerWidth; redraw.forEach(f => f()); } });
+  addEventListener('resize', () => {
+    if (width === innerWidth) return;
+    width = innerWidth;
+    for (const t of document.querySelectorAll('.tip')) t.hidden = true;
+    redraw.forEach(f => f());
+  });
   document.documentElement.classList.add('js');
 })();

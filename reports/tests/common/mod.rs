@@ -120,6 +120,18 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
+    /// Waits until an expression is true; false if it does not become so. Pages draw when they get to it.
+    pub(crate) fn becomes(&mut self, expression: &str) -> bool {
+        let until = Instant::now() + PATIENCE;
+        while self.eval(expression) != json!(true) {
+            if Instant::now() > until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        true
+    }
+
     /// A number of the page.
     pub(crate) fn number(&mut self, expression: &str) -> f64 {
         self.eval(expression).as_f64().unwrap_or_else(|| panic!("{expression} is no number"))
