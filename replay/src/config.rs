@@ -23,8 +23,8 @@ pub use elevator::{
 };
 pub use queue::{IocostConfig, IocostModel, QueueConfig, SlotRule, WakeRule, WbtConfig};
 pub use reclaim::{
-    BufferWait, MaxMapped, MetadataMark, OomRule, ReadMark, ReclaimConfig, ReclaimPolicy, RefillRule, ScanBudget,
-    UnmapSkips,
+    BufferWait, ClockConfig, MaxMapped, MetadataMark, OomRule, ReadMark, ReclaimConfig, ReclaimPolicy, RefillRule,
+    ScanBudget, UnmapSkips,
 };
 
 /// Everything a simulation needs to know besides the program.
@@ -68,6 +68,9 @@ pub struct MachineConfig {
     pub hz: u32,
     /// Processors.
     pub cpus: u32,
+    /// Time slice of a task when others are ready, ms (2.4 at HZ 100: 60).
+    #[serde(default = "default_slice_ms")]
+    pub slice_ms: u32,
     /// CPU time of a system call's entry and exit, ns.
     pub syscall_ns: u64,
     /// CPU time to copy a page between user and kernel, ns.
@@ -85,6 +88,10 @@ pub struct MachineConfig {
     pub completion_page_ns: u64,
     /// File system block size, bytes (only 4096 is modelled).
     pub block_bytes: u32,
+}
+
+const fn default_slice_ms() -> u32 {
+    60
 }
 
 /// Zones and allocation.
@@ -111,6 +118,8 @@ pub enum AllocPolicy {
     ClasszoneRetry,
     /// 2.2.x to 2.4.9 and -ac: frames come from the free or the clean lists, a zone at a time; reclaim helps all zones.
     ThreeList,
+    /// 2.2: one set of marks for the whole machine; reclaim for a request gives it the first frame that it frees.
+    Global,
     /// 2.4.10: after reclaim without success a frame is taken only above `high`; else the request fails, and says so.
     ClasszoneFail,
 }
@@ -128,6 +137,10 @@ pub struct SwapConfig {
     /// More swap pages in flight than so many read clusters make the next swap write wait for its end, and end the read of a
     /// cluster; 0 = no limit (2.4.14+). Before: 8.
     pub max_in_flight_clusters: u32,
+    /// Pages that a process leaves behind in the swap cache stay there, with their slots, until reclaim meets them (2.4.5),
+    /// else they go with the process.
+    #[serde(default)]
+    pub exit_keeps_cache: bool,
 }
 
 /// When a swapped-in page's slot is freed; the page is dirty then and has to be written again.
@@ -136,6 +149,8 @@ pub struct SwapConfig {
 pub enum SlotFate {
     /// Always: 2.4.10.
     Always,
+    /// When the fault is a write: 2.2.
+    OnWriteFault,
     /// When the fault is a write, or more than four fifths of swap are in the swap cache: 2.4.11 to 2.4.13.
     OnWrite,
     /// When little swap is free, see `free-slot-below-pct`: 2.4.14+.
@@ -150,6 +165,16 @@ pub struct ReadaheadConfig {
     pub min_pages: u32,
     /// Largest window, pages.
     pub max_pages: u32,
+    /// The last page of a request, if it is not whole, counts as needed (2.4), else not (2.2).
+    #[serde(default = "yes")]
+    pub partial_needed: bool,
+    /// A page under read begins a new window unless it lies within the last two (2.4), else unless within the last (2.2).
+    #[serde(default = "yes")]
+    pub two_windows: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// bdflush and kupdate.
@@ -168,6 +193,9 @@ pub struct WritebackConfig {
     pub count_locked: bool,
     /// Buffers per batch (NRSYNC).
     pub batch: u32,
+    /// [`WritebackPolicy::WaitBdflush`]: buffers that bdflush writes before it wakes waiting writers (ndirty).
+    #[serde(default)]
+    pub flush_buffers: u32,
     /// kupdate's interval, ms.
     pub interval_ms: u64,
     /// Age at which a dirty buffer is written, ms.
@@ -183,6 +211,8 @@ pub enum DirtyBase {
     InactiveFloor,
     /// By zone the larger of free, clean and dirty-list pages and of `high`: 2.4.8, 2.4.9.
     InactiveByZone,
+    /// The buffer cache and free frames: 2.2.
+    BuffersAndFree,
     /// Free frames and both lists: 2.4.10 to 2.4.12.
     FreeAndLists,
     /// Low memory less its high watermarks: 2.4.13 to 2.4.17.
@@ -198,6 +228,9 @@ pub enum WritebackPolicy {
     /// 2.4.5 to 2.4.7: above the soft limit a writer only wakes bdflush, above the hard one it also writes a batch; nobody
     /// waits.
     WakeBdflush,
+    /// 2.2: above the soft limit a writer wakes bdflush, above the hard one it also sleeps until bdflush has written its
+    /// share.
+    WaitBdflush,
 }
 
 mod size_kib {

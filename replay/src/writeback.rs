@@ -43,7 +43,10 @@ pub fn limits(cfg: &WritebackConfig, mm: &Mm) -> DirtyLimits {
         hard_pct: u64::from(cfg.hard_pct),
         fixed_base: match cfg.base {
             DirtyBase::LowMemory => Some(mm.zones.buffer_pages()),
-            DirtyBase::FreeAndLists | DirtyBase::InactiveFloor | DirtyBase::InactiveByZone => None,
+            DirtyBase::FreeAndLists
+            | DirtyBase::InactiveFloor
+            | DirtyBase::InactiveByZone
+            | DirtyBase::BuffersAndFree => None,
         },
         base: cfg.base,
         count_locked: cfg.count_locked,
@@ -67,6 +70,7 @@ impl DirtyLimits {
             DirtyBase::InactiveByZone => {
                 [DMA, NORMAL].into_iter().map(|z| mm.inactive_in(z).max(mm.zones.zone[z].high)).sum()
             }
+            DirtyBase::BuffersAndFree => mm.meta_pages + mm.zones.free(),
             DirtyBase::FreeAndLists | DirtyBase::LowMemory => mm.zones.free() + active + u64::from(mm.inactive.len()),
         }
     }
@@ -95,11 +99,16 @@ pub fn state(mm: &Mm, limits: &DirtyLimits) -> DirtyState {
 
 /// `write_some_buffers`: take the oldest dirty buffers that are not locked, up to a batch, and begin to write them.
 /// Returns how many were put into `batch`; a full batch means that there may be more.
-pub fn take_some(cfg: &WritebackConfig, mm: &mut Mm, batch: &mut [u32; MAX_BATCH]) -> usize {
+///
+/// With `due`, only buffers that are due at that tick are taken: as far as the list is ordered by age.
+pub fn take_some(cfg: &WritebackConfig, mm: &mut Mm, batch: &mut [u32; MAX_BATCH], due: Option<u32>) -> usize {
     let want = (cfg.batch as usize).min(MAX_BATCH);
     let mut n = 0;
     let mut id = mm.bufs.first(BufList::Dirty);
     while id != NIL && n < want {
+        if due.is_some_and(|now| mm.bufs.flush_at(id) > now) {
+            break;
+        }
         let next = mm.bufs.after(id);
         if !mm.page(id).any(flag::BUF_LOCKED) {
             mm.begin_buffer_write(id);

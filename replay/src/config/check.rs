@@ -41,6 +41,10 @@ pub fn ranges(c: &Config) -> Result<(), Wrong> {
     within("writeback.soft-pct", c.writeback.soft_pct, 0, 100)?;
     within("writeback.hard-pct", c.writeback.hard_pct, c.writeback.soft_pct, 100)?;
     within("writeback.batch", c.writeback.batch, 1, MAX_BATCH as u32)?;
+    within("writeback.flush-buffers", c.writeback.flush_buffers, 0, 1 << 20)?;
+    within("reclaim.clock.buffer-min-pct", c.reclaim.clock.buffer_min_pct, 0, 100)?;
+    within("reclaim.clock.cache-min-pct", c.reclaim.clock.cache_min_pct, 0, 100)?;
+    within("machine.slice-ms", c.machine.slice_ms, 1, 10_000)?;
     within("writeback.interval-ms", c.writeback.interval_ms, 1, MOST_MS)?;
     within("writeback.expire-ms", c.writeback.expire_ms, 0, MOST_MS)?;
     if c.queue.slots != 0 {

@@ -62,6 +62,28 @@ pub struct ReclaimConfig {
     /// Rules of [`ReclaimPolicy::Aging`].
     #[serde(default)]
     pub aging: AgingConfig,
+    /// Rules of [`ReclaimPolicy::Clock`].
+    #[serde(default)]
+    pub clock: ClockConfig,
+}
+
+/// The clock over all frames of 2.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct ClockConfig {
+    /// The buffer cache is left alone below this share of memory, percent.
+    pub buffer_min_pct: u32,
+    /// The page cache is left alone, and its pages stay mapped, below this share of memory, percent.
+    pub cache_min_pct: u32,
+    /// At most 1/n as many inodes as memory has frames; 0 = any number. Inodes go only when this is reached, not when
+    /// memory is short.
+    pub inode_max_divisor: u32,
+}
+
+impl Default for ClockConfig {
+    fn default() -> Self {
+        Self { buffer_min_pct: 2, cache_min_pct: 2, inode_max_divisor: 2 }
+    }
 }
 
 /// Replacement family.
@@ -72,6 +94,8 @@ pub enum ReclaimPolicy {
     TwoList,
     /// Active, dirty and clean lists, pages with ages: 2.4.5 to 2.4.9. See [`AgingConfig`].
     Aging,
+    /// A hand over all frames, page cache and buffer cache apart: 2.2. See [`ClockConfig`].
+    Clock,
 }
 
 /// Active pages that a pass looks at.
@@ -149,7 +173,7 @@ pub enum OomRule {
     /// Reclaim failed, frames below the sums of `min` and `low`, swap full, and at most 4 % of memory in caches: 2.4.5 to
     /// 2.4.9.
     Aging,
-    /// Only one whose page fault finds no frame: 2.4.10, -aa.
+    /// Only one whose page fault finds no frame: 2.2, 2.4.10, -aa.
     FaultOnly,
     /// kswapd is not done, no zone above `low`, swap full, and less than 2 % of memory in caches: 2.4.11 to 2.4.13.
     Kswapd,

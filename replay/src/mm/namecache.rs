@@ -33,6 +33,8 @@ pub struct NameCache {
     unused: u32,
     dentries: u32,
     inodes: u32,
+    /// So many inodes at most, 0 = any number.
+    most_inodes: u32,
     /// Inodes whose dentry is gone, oldest first.
     orphans: std::collections::VecDeque<u32>,
 }
@@ -48,7 +50,48 @@ impl NameCache {
             unused: 0,
             dentries: 0,
             inodes: 0,
+            most_inodes: 0,
             orphans: std::collections::VecDeque::new(),
+        }
+    }
+
+    /// Keep at most so many inodes (2.2, which frees inodes for no other reason).
+    pub fn limit_inodes(&mut self, most: u32) {
+        self.most_inodes = most;
+    }
+
+    /// More inodes than there may be: all that no name holds go, and if that is not a quarter, names go for more
+    /// (`try_to_free_inodes`). Inodes that are dirty stay. Returns those that went: their pages go with them.
+    pub fn make_room(&mut self) -> Vec<u32> {
+        let mut gone = Vec::new();
+        if self.most_inodes == 0 || self.inodes <= self.most_inodes {
+            return gone;
+        }
+        let goal = self.inodes / 4;
+        self.take_orphans(&mut gone);
+        let mut looks = 2 * self.unused;
+        while (gone.len() as u32) < goal && self.tail != NIL && looks > 0 {
+            looks -= 1;
+            self.prune_dentries(1);
+            self.take_orphans(&mut gone);
+        }
+        gone
+    }
+
+    fn take_orphans(&mut self, gone: &mut Vec<u32>) {
+        for _ in 0..self.orphans.len() {
+            let Some(f) = self.orphans.pop_front() else { break };
+            let e = &mut self.entries[f as usize];
+            if e.dentry {
+                continue;
+            }
+            if e.dirty {
+                self.orphans.push_back(f);
+                continue;
+            }
+            e.inode = false;
+            self.inodes -= 1;
+            gone.push(f);
         }
     }
 
@@ -210,6 +253,20 @@ mod tests {
         assert!(!n.has_dentry(0));
         n.shrink(0, |_| false);
         assert_eq!((n.dentries(), n.inodes()), (0, 0));
+    }
+
+    #[test]
+    fn too_many_inodes_take_a_quarter_with_them() {
+        let mut n = NameCache::new(10);
+        n.limit_inodes(8);
+        (0..8).for_each(|f| n.touch(f));
+        assert!(n.make_room().is_empty());
+        n.touch(8);
+        // None is without a name: names go, oldest first, each spared once.
+        assert_eq!(n.make_room(), [0, 1]);
+        assert_eq!((n.dentries(), n.inodes()), (7, 7));
+        n.shrink(1, |_| true);
+        assert_eq!((n.dentries(), n.inodes()), (0, 7), "memory pressure alone frees no inode");
     }
 
     #[test]

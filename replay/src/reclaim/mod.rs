@@ -8,6 +8,7 @@ pub mod aging;
 #[cfg(test)]
 mod aging_tests;
 mod buffers;
+mod clock;
 mod twolist;
 
 use crate::config::{ReclaimConfig, ReclaimPolicy};
@@ -136,5 +137,6 @@ pub fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLi
     match cfg.policy {
         ReclaimPolicy::TwoList => twolist::step(cfg, mm, cur, limits),
         ReclaimPolicy::Aging => aging::step(cfg, mm, cur),
+        ReclaimPolicy::Clock => clock::step(cfg, mm, cur, limits),
     }
 }

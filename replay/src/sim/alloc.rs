@@ -20,6 +20,9 @@ impl Sim<'_> {
         if self.config.alloc.policy == AllocPolicy::ThreeList {
             return self.step_alloc_aging(t, flags, at, sink);
         }
+        if self.config.alloc.policy == AllocPolicy::Global {
+            return self.step_alloc_global(t, flags, at, sink);
+        }
         match at {
             Alloc::Helped | Alloc::Yielded | Alloc::Last => unreachable!("states of the aging kernels' allocator"),
             Alloc::Try => {
@@ -100,7 +103,7 @@ impl Sim<'_> {
 
     /// The request fails, loudly where the kernel says so.
     pub(super) fn refused(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
-        if self.config.alloc.policy != AllocPolicy::ClasszoneRetry {
+        if !matches!(self.config.alloc.policy, AllocPolicy::ClasszoneRetry | AllocPolicy::Global) {
             let text = "__alloc_pages: 0-order allocation failed".to_owned();
             sink.event(&EventRow { time: self.now, task: Some(t), kind: EventKind::AllocFailure, text });
         }

@@ -20,6 +20,9 @@ impl Sim<'_> {
         if self.config.reclaim.policy == ReclaimPolicy::Aging {
             return self.step_kswapd_aging(t, at, sink);
         }
+        if self.config.reclaim.policy == ReclaimPolicy::Clock {
+            return self.step_kswapd_global(t, at);
+        }
         let set = |sim: &mut Self, at, class, more| sim.tasks[t as usize].set_top(Frame::Kswapd { at, class, more });
         match at {
             Kswapd::Look | Kswapd::Ran => unreachable!("states of the aging kernels' kswapd"),
@@ -87,10 +90,31 @@ impl Sim<'_> {
                     task.push(batch);
                 }
             }
+            Bdflush::Wrote { full, wrote } if self.config.writeback.policy == WritebackPolicy::WaitBdflush => {
+                self.bdflush_left = self.bdflush_left.saturating_sub(self.config.writeback.batch);
+                if full && self.bdflush_left > 0 {
+                    self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Write });
+                    return Flow::Continue;
+                }
+                // Its share is written, or nothing more is dirty.
+                let share = self.config.writeback.flush_buffers;
+                let anything = wrote || self.bdflush_left + self.config.writeback.batch < share;
+                self.bdflush_left = share;
+                self.block.unplug_all();
+                self.kick();
+                for waiter in std::mem::take(&mut self.bdflush_waiters) {
+                    self.wake(waiter);
+                }
+                let goes_on = anything && writeback::state(&self.mm, &self.limits) != DirtyState::Fine;
+                let at = if goes_on { Bdflush::Write } else { Bdflush::Waited };
+                self.tasks[t as usize].set_top(Frame::Bdflush { at });
+                // Those who were woken go first.
+                return if goes_on { Flow::Yield } else { Flow::Continue };
+            }
             Bdflush::Wrote { full, wrote } => {
                 let goes_on = match self.config.writeback.policy {
                     WritebackPolicy::WriteSome => full,
-                    WritebackPolicy::WakeBdflush => full || wrote,
+                    WritebackPolicy::WakeBdflush | WritebackPolicy::WaitBdflush => full || wrote,
                 };
                 if goes_on && writeback::state(&self.mm, &self.limits) != DirtyState::Fine {
                     self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Write });
@@ -119,7 +143,7 @@ impl Sim<'_> {
         match at {
             Kupdate::Begin => {
                 set(self, Kupdate::Sleep);
-                if self.config.writeback.policy == WritebackPolicy::WakeBdflush {
+                if self.config.writeback.policy != WritebackPolicy::WriteSome {
                     self.block.unplug_all();
                     self.kick();
                     return Flow::Continue;
@@ -151,7 +175,9 @@ impl Sim<'_> {
                     set(self, Kupdate::Begin);
                     return Flow::Continue;
                 }
-                let (batch, full) = self.take_batch(t);
+                // Where one that is due takes a batch with it, younger ones go as well.
+                let due = (self.config.writeback.policy != WritebackPolicy::WriteSome).then(|| self.tick());
+                let (batch, full) = self.take_batch_due(t, due);
                 if !full {
                     // Fewer than a batch: that was all.
                     set(self, Kupdate::Begin);

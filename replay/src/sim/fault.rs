@@ -66,6 +66,19 @@ impl Sim<'_> {
                     self.mm.forget(id);
                     return Some(Flow::Continue);
                 }
+                if p.any(flag::SWAP_CACHE) && !p.any(flag::SWAPPED) {
+                    // Left behind by an earlier mapping of the area: nobody will ask for it.
+                    if p.any(flag::LOCKED) {
+                        return Some(self.wait_on_page(t, Wait::Page(id)));
+                    }
+                    if p.pins == 0 {
+                        self.mm.forget(id);
+                    } else {
+                        self.charge(self.config.machine.syscall_ns);
+                        return Some(Flow::Yield);
+                    }
+                    return Some(Flow::Continue);
+                }
                 self.charge(self.config.machine.fault_ns);
                 if p.any(flag::SWAPPED) {
                     self.mm.counters.page_hits += u64::from(p.any(flag::PRESENT));
@@ -140,6 +153,7 @@ impl Sim<'_> {
         let swap = &self.mm.swap;
         let frees = match self.config.swap.slot_rule {
             SlotFate::Always => true,
+            SlotFate::OnWriteFault => write,
             SlotFate::OnWrite => write || self.swap_cache_full(),
             SlotFate::FreeBelow => {
                 u64::from(swap.free()) * 100 < u64::from(swap.total()) * u64::from(self.config.swap.free_slot_below_pct)
@@ -170,7 +184,7 @@ impl Sim<'_> {
     fn use_mapping(&mut self, id: u32, write: bool) {
         let p = *self.mm.page(id);
         if write
-            && self.config.swap.slot_rule == SlotFate::OnWrite
+            && matches!(self.config.swap.slot_rule, SlotFate::OnWrite | SlotFate::OnWriteFault)
             && p.has(flag::SWAP_CACHE | flag::MAPPED)
             && !p.any(flag::PTE_DIRTY | flag::LOCKED)
             && p.pins <= 1
@@ -277,6 +291,10 @@ impl Sim<'_> {
     /// An anonymous page that nobody will use again.
     pub(super) fn free_anon(&mut self, id: u32) {
         let p = *self.mm.page(id);
+        if self.config.swap.exit_keeps_cache && p.has(flag::PRESENT | flag::SWAP_CACHE) {
+            self.mm.clear(id, flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY | flag::SWAPPED);
+            return;
+        }
         self.mm.clear(id, flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY | flag::ZERO_MAPPED | flag::DIRTY);
         if p.any(flag::SWAPPED) {
             self.mm.clear(id, flag::SWAPPED);

@@ -103,6 +103,7 @@ impl Sim<'_> {
             return (dev, 0, Sectors(u64::from(p.slot) * SECTORS_PER_PAGE));
         }
         let number = self.mm.file_of(id);
+        let id = self.mm.base(id);
         let file = &self.program.files[number as usize];
         let sector = self.placement.sector_of(number, file, id - file.first_page);
         let parts = &self.program.devices[file.device as usize].partitions;
@@ -145,7 +146,26 @@ impl Sim<'_> {
             }
             return Flow::Continue;
         }
-        self.mm.attach_buffer(page);
+        if self.mm.twins > 0 {
+            // What was written lies in a buffer, perhaps newer than the disk: the page is a copy of it.
+            let buffer = self.mm.buffer_of(page);
+            let b = *self.mm.page(buffer);
+            if b.any(flag::PRESENT) {
+                self.mm.set(buffer, flag::REFERENCED);
+                if !b.any(flag::UPTODATE) && b.any(flag::BUF_LOCKED) {
+                    return self.wait_on_page(t, Wait::Buffer(buffer));
+                }
+                if b.any(flag::UPTODATE) {
+                    self.charge(self.config.machine.copy_page_ns);
+                    self.mm.set(page, flag::UPTODATE);
+                    self.mm.unlock(page);
+                    self.tasks[t as usize].pop(0);
+                    return Flow::Continue;
+                }
+            }
+        } else {
+            self.mm.attach_buffer(page);
+        }
         self.tasks[t as usize].set_top(Frame::Submit { page, dir: Dir::Read, kind, waited: false });
         Flow::Continue
     }
@@ -176,7 +196,7 @@ impl Sim<'_> {
     /// Indirect block that maps a page, if one does.
     pub(super) fn indirect_of(&self, page: u32) -> Option<u32> {
         let file = &self.program.files[self.mm.file_of(page) as usize];
-        let index = page - file.first_page;
+        let index = self.mm.base(page) - file.first_page;
         let k = index.checked_sub(12)? / 1024;
         file.indirect.get(k as usize).copied()
     }
@@ -273,7 +293,8 @@ impl Sim<'_> {
             return Flow::Continue;
         }
         let p = *self.mm.page(page);
-        if p.any(flag::ORPHAN) {
+        let left_behind = p.any(flag::SWAP_CACHE) && !p.any(flag::SWAPPED | flag::MAPPED);
+        if p.any(flag::ORPHAN) || left_behind {
             // Nobody refers to the swap slot any more: no I/O.
             self.mm.unlock(page);
             self.tasks[t as usize].pop(0);

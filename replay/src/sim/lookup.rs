@@ -29,6 +29,7 @@ impl Sim<'_> {
             None => {
                 task.pop(0);
                 self.mm.names.touch(file);
+                self.mm.limit_inodes();
                 self.mm.settle_slab();
             }
             Some((at, block)) => {

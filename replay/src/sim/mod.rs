@@ -10,6 +10,7 @@ pub mod task;
 
 mod aging;
 mod alloc;
+mod clock;
 mod daemons;
 mod fault;
 mod io;
@@ -24,6 +25,8 @@ mod sched;
 mod sync;
 mod write;
 
+#[cfg(test)]
+mod clock_tests;
 #[cfg(test)]
 mod tests;
 
@@ -43,8 +46,6 @@ use task::Task;
 
 /// Longest stretch of processor time between two looks at the events.
 pub const BURST: Nanos = Nanos::from_micros(100);
-/// Time slice of a task when others are ready (2.4's default at HZ 100).
-pub const SLICE: Nanos = Nanos::from_millis(60);
 /// So many events without time moving mean a livelock.
 const LIVELOCK_EVENTS: u64 = 2_000_000;
 /// So many reclaim runs without a single frame mean that memory will never come.
@@ -231,6 +232,9 @@ pub struct Sim<'p> {
     /// When kswapd's sleep ends by itself, and when memory statistics are due (aging kernels).
     kswapd_deadline: Nanos,
     next_recalc: Nanos,
+    /// Writers that sleep until bdflush has written its share, and what is left of that share (2.2).
+    bdflush_waiters: Vec<u32>,
+    bdflush_left: u32,
 }
 
 const fn assert_clone_send<T: Clone + Send + 'static>() {}
@@ -288,13 +292,14 @@ impl<'p> Sim<'p> {
         let config = &config;
         let block = BlockLayer::new(config, &devices).map_err(|e| SimError::Config(e.to_string()))?;
         let mm = Mm::new(program, config);
-        let mut tasks: Vec<Task> = program.tasks.iter().map(|_| Task::new(Frame::Program, false)).collect();
+        let slice = Nanos::from_millis(u64::from(config.machine.slice_ms));
+        let mut tasks: Vec<Task> = program.tasks.iter().map(|_| Task::new(Frame::Program, false, slice)).collect();
         let kswapd = tasks.len() as u32;
-        tasks.push(Task::new(Frame::Kswapd { at: Kswapd::Sleep, class: 0, more: false }, true));
+        tasks.push(Task::new(Frame::Kswapd { at: Kswapd::Sleep, class: 0, more: false }, true, slice));
         tasks[kswapd as usize].memalloc = true;
         let bdflush = tasks.len() as u32;
-        tasks.push(Task::new(Frame::Bdflush { at: Bdflush::Waited }, true));
-        tasks.push(Task::new(Frame::Kupdate { at: Kupdate::Begin }, true));
+        tasks.push(Task::new(Frame::Bdflush { at: Bdflush::Waited }, true, slice));
+        tasks.push(Task::new(Frame::Kupdate { at: Kupdate::Begin }, true, slice));
         let cpus = config.machine.cpus as usize;
         let mut sim = Self {
             limits: writeback::limits(&config.writeback, &mm),
@@ -348,6 +353,8 @@ impl<'p> Sim<'p> {
             idle_samples: 0,
             kswapd_deadline: Nanos::ZERO,
             next_recalc: Nanos::ZERO,
+            bdflush_waiters: Vec::new(),
+            bdflush_left: config.writeback.flush_buffers,
             swap_in_flight: 0,
             swap_flight_limit,
         };

@@ -59,11 +59,12 @@ impl Sim<'_> {
         } else {
             op.reada_ok = true;
         }
+        let partial = u64::from(self.config.readahead.partial_needed);
         // Small reads at the start of a file, such as `file` does them, are no reason to read ahead.
         if index == 0 && offset + count <= PAGE_BYTES / 2 {
             o.ramax = 0;
         } else {
-            o.ramax = o.ramax.max((offset + count) / PAGE_BYTES + 1);
+            o.ramax = o.ramax.max((offset + count) / PAGE_BYTES + partial);
             if op.reada_ok {
                 o.ramax = o.ramax.max(min);
             }
@@ -233,7 +234,8 @@ impl Sim<'_> {
         let mut base = o.raend;
         let mut max = 0;
         if locked {
-            if o.ralen == 0 || index >= base || index + o.rawin < base {
+            let window = if self.config.readahead.two_windows { o.rawin } else { o.ralen };
+            if o.ralen == 0 || index >= base || index + window < base {
                 base = index;
                 if base < end_index {
                     max = o.ramax;

@@ -3,7 +3,7 @@
 use super::event::Event;
 use super::frame::Frame;
 use super::task::Wait;
-use super::{BURST, SLICE, Sim};
+use super::{BURST, Sim};
 use crate::results::{Cause, ResultSink};
 use kreplay_traces::units::Nanos;
 
@@ -53,9 +53,10 @@ impl Sim<'_> {
     pub(super) fn burst_over(&mut self, cpu: usize) {
         let Some(t) = self.running[cpu].take() else { return };
         let left = self.slice_end[cpu].saturating_sub(self.now);
+        let whole = Nanos::from_millis(u64::from(self.config.machine.slice_ms));
         let task = &mut self.tasks[t as usize];
         // What is left of a slice outlasts a sleep; the next one begins when it is used up.
-        task.slice = if left == Nanos::ZERO { SLICE } else { left };
+        task.slice = if left == Nanos::ZERO { whole } else { left };
         if task.wait == Wait::Nothing && !task.ready {
             task.ready = true;
             // Within its slice a task goes on before others.

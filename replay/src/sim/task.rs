@@ -180,7 +180,7 @@ pub struct Totals {
 
 impl Task {
     /// A task that waits to be started, with one frame.
-    pub fn new(base: Frame, daemon: bool) -> Self {
+    pub fn new(base: Frame, daemon: bool, slice: Nanos) -> Self {
         let mut t = Self {
             frames: [Frame::Program; MAX_DEPTH],
             depth: 0,
@@ -200,7 +200,7 @@ impl Task {
             blame: Blame::ZERO,
             cause: Cause::Cpu,
             ready: false,
-            slice: super::SLICE,
+            slice,
             in_op: false,
             daemon,
             total: Totals::default(),

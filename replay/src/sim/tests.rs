@@ -372,7 +372,8 @@ mod random {
     }
 
     /// One of each family of rules.
-    const KERNELS: [&str; 19] = [
+    const KERNELS: [&str; 20] = [
+        "2.2.20",
         "2.4.5",
         "2.4.6",
         "2.4.7",

@@ -22,7 +22,7 @@ impl Sim<'_> {
             At::Loop => self.write_loop(t),
             At::Waited => {
                 // Somebody else held the page.
-                let id = self.page_in_hand(t);
+                let id = self.written_page(t);
                 if self.mm.page(id).any(flag::LOCKED) {
                     return Some(self.wait_on_page(t, Wait::Page(id)));
                 }
@@ -33,7 +33,7 @@ impl Sim<'_> {
             At::Allocated => Some(self.write_allocated(t)),
             At::Mapped => Some(self.prepare_block(t)),
             At::BlockRead => {
-                let id = self.page_in_hand(t);
+                let id = self.written_page(t);
                 let task = &mut self.tasks[t as usize];
                 task.op.at = At::Filled;
                 task.push(Frame::WaitBuffer { page: id });
@@ -46,6 +46,11 @@ impl Sim<'_> {
             }
             at => unreachable!("a write is never at {at:?}"),
         }
+    }
+
+    /// Page that holds what is written at the task's position.
+    fn written_page(&self, t: u32) -> u32 {
+        self.mm.buffer_of(self.page_in_hand(t))
     }
 
     fn begin_write(&mut self, t: u32) -> Flow {
@@ -94,15 +99,20 @@ impl Sim<'_> {
             if self.cost >= super::BURST {
                 return Some(Flow::Continue);
             }
-            let id = self.page_in_hand(t);
+            let id = self.written_page(t);
             self.mm.readopt(id);
             let p = *self.mm.page(id);
+            let apart = self.mm.is_twin(id);
             if !p.any(flag::PRESENT) {
                 self.mm.counters.page_misses += 1;
                 self.tasks[t as usize].op.at = At::Allocated;
-                return Some(self.call_alloc(t, AllocFlags::USER));
+                return Some(self.call_alloc(t, if apart { AllocFlags::NOIO } else { AllocFlags::USER }));
             }
             self.mm.counters.page_hits += 1;
+            if apart {
+                // A buffer found in memory is touched, a new one is not.
+                self.mm.set(id, flag::REFERENCED);
+            }
             if p.any(flag::LOCKED) {
                 self.pin(t, id);
                 self.tasks[t as usize].op.at = At::Waited;
@@ -110,7 +120,7 @@ impl Sim<'_> {
             }
             self.mm.lock(id);
             // Nothing to read, no block to find: stay in this loop.
-            if p.has(flag::UPTODATE | flag::BUFFER) {
+            if p.has(flag::UPTODATE | flag::BUFFER) && (!apart || self.indirect_to_read(self.mm.base(id)).is_none()) {
                 if self.commit(t) == Flow::Continue && self.tasks[t as usize].op.at == At::Loop {
                     continue;
                 }
@@ -121,10 +131,16 @@ impl Sim<'_> {
     }
 
     fn write_allocated(&mut self, t: u32) -> Flow {
-        let id = self.page_in_hand(t);
+        let id = self.written_page(t);
         let zone = self.tasks[t as usize].ret;
+        let apart = self.mm.is_twin(id);
         let op = &mut self.tasks[t as usize].op;
         op.at = At::Loop;
+        if zone == FAILED && apart {
+            // A buffer is had sooner or later: bdflush has to make room.
+            self.fruitless += 1;
+            return self.wait_for_bdflush(t);
+        }
         if zone == FAILED {
             // The write ends short (ENOMEM).
             op.end = op.pos;
@@ -138,7 +154,7 @@ impl Sim<'_> {
 
     /// `get_block`: the indirect block has to be in memory; a block that is allocated now dirties it.
     fn find_block(&mut self, t: u32, id: u32) -> Flow {
-        let missing = self.indirect_to_read(id);
+        let missing = self.indirect_to_read(self.mm.base(id));
         let task = &mut self.tasks[t as usize];
         task.op.at = At::Mapped;
         if let Some(block) = missing {
@@ -148,16 +164,17 @@ impl Sim<'_> {
     }
 
     fn prepare_block(&mut self, t: u32) -> Flow {
-        let id = self.page_in_hand(t);
+        let id = self.written_page(t);
+        let base = self.mm.base(id);
         let op = &self.tasks[t as usize].op;
         let offset = op.pos % PAGE_BYTES;
         let whole = offset == 0 && op.end - op.pos >= PAGE_BYTES;
         let p = *self.mm.page(id);
-        let fresh = !p.any(flag::ON_DISK);
+        let fresh = !self.mm.page(base).any(flag::ON_DISK);
         if fresh {
-            self.mm.set(id, flag::ON_DISK);
-            self.place(id);
-            if let Some(block) = self.indirect_of(id) {
+            self.mm.set(base, flag::ON_DISK);
+            self.place(base);
+            if let Some(block) = self.indirect_of(base) {
                 self.dirty_metadata(block);
             }
         }
@@ -204,12 +221,13 @@ impl Sim<'_> {
 
     /// Copy, mark the buffer dirty, balance.
     fn commit(&mut self, t: u32) -> Flow {
-        let id = self.page_in_hand(t);
+        let id = self.written_page(t);
         let op = self.tasks[t as usize].op;
         let n = (PAGE_BYTES - op.pos % PAGE_BYTES).min(op.end - op.pos);
         self.charge(n * self.config.machine.copy_page_ns / PAGE_BYTES);
         self.mm.readopt(id);
-        self.mm.set(id, flag::UPTODATE | flag::ON_DISK);
+        self.mm.set(id, flag::UPTODATE);
+        self.mm.set(self.mm.base(id), flag::ON_DISK);
         let f = &mut self.files[op.file as usize];
         f.size = f.size.max(op.pos + n);
         let at = self.flush_tick();
@@ -225,8 +243,9 @@ impl Sim<'_> {
     }
 
     fn end_page(&mut self, t: u32) {
-        let id = self.page_in_hand(t);
+        let id = self.written_page(t);
         match self.mm.aging {
+            None if self.mm.is_twin(id) => self.update_page(t, self.mm.base(id)),
             None => self.mm.set(id, flag::REFERENCED),
             Some(rules) => {
                 self.mm.looked_up(id);
@@ -250,6 +269,17 @@ impl Sim<'_> {
         }
     }
 
+    /// `update_vm_cache`: what was written to a buffer is copied to the page, if that is in memory. (That it may have to wait
+    /// for a read of the page is left out.)
+    fn update_page(&mut self, t: u32, page: u32) {
+        if self.mm.page(page).any(flag::PRESENT) {
+            let op = self.tasks[t as usize].op;
+            let n = (PAGE_BYTES - op.pos % PAGE_BYTES).min(op.end - op.pos);
+            self.mm.set(page, flag::REFERENCED);
+            self.charge(n * self.config.machine.copy_page_ns / PAGE_BYTES);
+        }
+    }
+
     /// `balance_dirty`: above the soft limit the writer writes a batch, above the hard one it also waits for a buffer.
     pub(super) fn step_balance(&mut self, t: u32, at: Balance) -> Flow {
         match at {
@@ -267,6 +297,15 @@ impl Sim<'_> {
                         }
                         // Writes a batch as well, and waits for nothing but request slots.
                         Balance::Soft
+                    }
+                    state if self.config.writeback.policy == WritebackPolicy::WaitBdflush => {
+                        self.mm.wake_bdflush = true;
+                        if state == DirtyState::Soft {
+                            self.tasks[t as usize].pop(0);
+                            return Flow::Continue;
+                        }
+                        self.tasks[t as usize].set_top(Frame::Balance { at: Balance::Soft });
+                        return self.wait_for_bdflush(t);
                     }
                     DirtyState::Soft => Balance::Soft,
                     DirtyState::Hard => Balance::Hard,
@@ -289,6 +328,13 @@ impl Sim<'_> {
         Flow::Continue
     }
 
+    /// `wakeup_bdflush(1)`: sleep until bdflush has written its share.
+    pub(super) fn wait_for_bdflush(&mut self, t: u32) -> Flow {
+        self.mm.wake_bdflush = true;
+        self.bdflush_waiters.push(t);
+        self.block_on(t, Wait::Daemon)
+    }
+
     /// `write_some_buffers`: push the writing of a batch, if there is anything to write. True if the batch was full, so
     /// that there may be more.
     pub(super) fn write_batch(&mut self, t: u32) -> bool {
@@ -302,8 +348,13 @@ impl Sim<'_> {
     /// Begin to write a batch: the frame that submits it (none if nothing is dirty), and whether it was full. For callers
     /// whose own frame depends on the answer and has to be set before the batch goes on top of it.
     pub(super) fn take_batch(&mut self, t: u32) -> (Option<Frame>, bool) {
+        self.take_batch_due(t, None)
+    }
+
+    /// The same of buffers that are due at a tick.
+    pub(super) fn take_batch_due(&mut self, t: u32, due: Option<u32>) -> (Option<Frame>, bool) {
         let batch = &mut self.tasks[t as usize].batch;
-        let n = writeback::take_some(&self.config.writeback, &mut self.mm, batch);
+        let n = writeback::take_some(&self.config.writeback, &mut self.mm, batch, due);
         let frame = (n > 0).then_some(Frame::WriteSome { next: 0, len: n as u8 });
         (frame, n == self.config.writeback.batch as usize)
     }
