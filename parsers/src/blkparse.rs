@@ -4,6 +4,7 @@
 //! of the text. Line forms after blktrace 1.0.5 to 1.3 (`blkparse_fmt.c`) and its trailer of summaries.
 
 mod tail;
+mod usual;
 
 use kreplay_traces::event::{BlockRow, EventSink};
 
@@ -149,6 +150,16 @@ impl BlkparseLines {
 }
 
 impl BlkparseLines {
+    /// Take a line of the usual form; its time, or `None` where it has another.
+    #[inline]
+    fn usual(&mut self, text: &str, line: i64, out: &mut dyn EventSink) -> Option<i64> {
+        let mut found = usual::usual(text)?;
+        found.row.time_ns = self.time(found.secs, found.ns)?;
+        found.row.line = line;
+        out.block(&found.row);
+        Some(found.row.time_ns)
+    }
+
     fn event<'a>(
         &mut self,
         f: &mut Fields<'a>,
@@ -174,7 +185,7 @@ impl BlkparseLines {
     }
 
     fn check(&mut self, time_ns: i64, line: i64, diag: &mut Diagnostics) {
-        self.trailer = false;
+        let after_trailer = std::mem::take(&mut self.trailer);
         if self.wrapped {
             diag.warn("time-wrapped", Some(line), || {
                 "an event is earlier than the first one and its time had wrapped; it was put back".into()
@@ -187,6 +198,14 @@ impl BlkparseLines {
         }
         if let Some(last) = self.last_ns.filter(|last| *last > time_ns) {
             let step = last.abs_diff(time_ns);
+            // A run ends with its summary and begins with its first event, from which it counts.
+            if after_trailer || time_ns == 0 {
+                diag.warn("several-runs", Some(line), || {
+                    "another run of blkparse begins here, its times begin anew: the runs lie over each other; keep one \
+                     of them to replay it"
+                        .into()
+                });
+            }
             diag.warn("time-backwards", Some(line), || format!("an event is {step} ns earlier than the one before it"));
         }
         self.last_ns = Some(time_ns);
@@ -247,6 +266,17 @@ impl BlkparseLines {
 type Reject = (&'static Reason, usize);
 
 impl LineParser for BlkparseLines {
+    #[inline]
+    fn text_line(&mut self, line: &Line<'_>, text: &str, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
+        if self.held.is_none()
+            && let Some(time_ns) = self.usual(text, line.number, out)
+        {
+            self.check(time_ns, line.number, diag);
+            return Outcome::Event;
+        }
+        self.line(line, out, diag)
+    }
+
     #[inline]
     fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
         let bytes = unquote(line.bytes);
@@ -310,22 +340,25 @@ pub(crate) fn device(text: &[u8]) -> Option<i64> {
 #[inline]
 pub(crate) fn action(text: &[u8]) -> Option<&'static str> {
     Some(match text {
-        b"Q" => "Q",
-        b"G" => "G",
-        b"I" => "I",
-        b"D" => "D",
-        b"C" => "C",
-        b"M" => "M",
-        b"F" => "F",
-        b"P" => "P",
-        b"U" => "U",
+        [letter] => match letter {
+            b'Q' => "Q",
+            b'G' => "G",
+            b'I' => "I",
+            b'D' => "D",
+            b'C' => "C",
+            b'M' => "M",
+            b'F' => "F",
+            b'P' => "P",
+            b'U' => "U",
+            b'A' => "A",
+            b'X' => "X",
+            b'R' => "R",
+            b'S' => "S",
+            b'B' => "B",
+            b'm' => "m",
+            _ => return None,
+        },
         b"UT" => "UT",
-        b"A" => "A",
-        b"X" => "X",
-        b"R" => "R",
-        b"S" => "S",
-        b"B" => "B",
-        b"m" => "m",
         _ => return None,
     })
 }

@@ -33,6 +33,7 @@ pub mod msr;
 pub mod num;
 pub mod options;
 pub mod oracle_general;
+mod quoted_printable;
 pub mod registry;
 pub mod rows;
 pub mod spc;

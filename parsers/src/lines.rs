@@ -3,12 +3,15 @@
 //! It cuts chunks of bytes at `\n`, wherever the chunks begin and end; a line that lies whole in a chunk is borrowed
 //! from it. Carriage returns before the newline, a missing last newline and a UTF-8 byte order mark are no concern of the
 //! formats. Lines over [`MAX_LINE_BYTES`] and lines with NUL bytes are rejected here. UTF-16 (a log saved by a Windows
-//! editor) is recognised by its byte order mark and decoded.
+//! editor) is recognised by its byte order mark and decoded; so is quoted-printable (a log in a saved mail), see
+//! [`crate::quoted_printable`]: there the lines that a mailer broke are one line again, and its pieces but the first are
+//! notes of their own.
 
 use kreplay_traces::event::EventSink;
 
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::Parser;
+use crate::quoted_printable::{DETECT_BYTES, Decoder};
 use crate::utf16::Utf16;
 
 /// Longest line that is parsed, bytes. strace strings are the longest that occur; 1 MiB is 16 times its usual `-s 65536`.
@@ -42,6 +45,12 @@ pub struct Line<'a> {
 pub trait LineParser: Send {
     /// Take a line that is neither over-long nor has NUL bytes; blank lines come too.
     fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome;
+    /// The same, with the line as text: long pieces of an input are checked for UTF-8 at once, which is faster than line
+    /// by line. Must come to the same as [`LineParser::line`].
+    #[inline]
+    fn text_line(&mut self, line: &Line<'_>, _: &str, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
+        self.line(line, out, diag)
+    }
     /// The input is over: emit what is still open.
     fn end(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics);
 }
@@ -61,14 +70,16 @@ impl<P: LineParser> Lines<P> {
         Self { parser, pump: Pump::default(), utf16: None, head: Vec::new(), started: false }
     }
 
-    /// Look at the first three bytes for a byte order mark; gives the bytes to go on with.
+    /// Look at the beginning for a byte order mark and for a mail's encoding; gives the bytes to go on with.
     fn start(&mut self, chunk: &[u8], last: bool, diag: &mut Diagnostics) -> Option<Vec<u8>> {
         self.head.extend_from_slice(chunk);
-        if self.head.len() < 3 && !last {
+        if self.head.len() < DETECT_BYTES && !last {
             return None;
         }
         self.started = true;
         let mut head = std::mem::take(&mut self.head);
+        // The beginning ends at the same byte however it came.
+        let mut beginning = head.len().min(DETECT_BYTES);
         if let Some(utf16) = Utf16::from_mark(&head) {
             diag.option("encoding", utf16.name());
             diag.warn("utf-16", None, || format!("the text is {}; byte offsets count its UTF-8 form", utf16.name()));
@@ -78,6 +89,16 @@ impl<P: LineParser> Lines<P> {
             diag.option("encoding", "utf-8 with byte order mark");
             self.pump.offset = 3;
             head.drain(..3);
+            beginning -= 3;
+        }
+        if self.utf16.is_none()
+            && let Some(decoder) = Decoder::detect(&head[..beginning], last)
+        {
+            diag.option("transfer-encoding", "quoted-printable");
+            diag.warn("quoted-printable", None, || {
+                "the text is quoted-printable, as mails are; its soft line breaks and =XX are decoded".into()
+            });
+            self.pump.mail = Some(Mail { decoder, text: Vec::new(), pieces: Vec::new() });
         }
         Some(head)
     }
@@ -123,6 +144,16 @@ struct Pump {
     number: i64,
     /// Offset of the first byte of the next line.
     offset: i64,
+    mail: Option<Mail>,
+}
+
+/// A quoted-printable text on its way through the pump.
+struct Mail {
+    decoder: Decoder,
+    /// The decoded line so far; at most `MAX_LINE_BYTES` and one piece.
+    text: Vec<u8>,
+    /// Number and offset of each line that it was broken into.
+    pieces: Vec<(i64, i64)>,
 }
 
 impl Pump {
@@ -134,14 +165,17 @@ impl Pump {
             self.flush(1, p, out, diag);
         }
         let has_nul = memchr::memchr(0, chunk).is_some();
+        let whole = memchr::memrchr(b'\n', chunk).map_or(0, |end| end + 1);
+        let text = std::str::from_utf8(&chunk[..whole]).ok();
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', chunk) {
             if diag.stopped() {
                 return;
             }
             let bytes = &chunk[start..end];
+            let text = text.and_then(|text| text.get(start..end));
             start = end + 1;
-            self.deliver(bytes, bytes.len(), 1, has_nul, p, out, diag);
+            self.deliver(bytes, text, bytes.len(), 1, has_nul, p, out, diag);
         }
         self.keep(&chunk[start..]);
     }
@@ -150,6 +184,10 @@ impl Pump {
         if self.carried > 0 && !diag.stopped() {
             diag.option("last-newline", "missing");
             self.flush(0, p, out, diag);
+        }
+        // The text ended with a soft break.
+        if let Some(mail) = self.mail.as_mut().filter(|_| !diag.stopped()) {
+            mail.deliver(p, out, diag);
         }
     }
 
@@ -161,7 +199,7 @@ impl Pump {
 
     fn flush<P: LineParser>(&mut self, newline: usize, p: &mut P, out: &mut dyn EventSink, diag: &mut Diagnostics) {
         let carry = std::mem::take(&mut self.carry);
-        self.deliver(&carry, self.carried, newline, true, p, out, diag);
+        self.deliver(&carry, None, self.carried, newline, true, p, out, diag);
         self.carry = carry;
         self.carry.clear();
         self.carried = 0;
@@ -172,6 +210,7 @@ impl Pump {
     fn deliver<P: LineParser>(
         &mut self,
         bytes: &[u8],
+        text: Option<&str>,
         length: usize,
         newline: usize,
         may_have_nul: bool,
@@ -180,16 +219,54 @@ impl Pump {
         diag: &mut Diagnostics,
     ) {
         self.number += 1;
-        let line = Line { bytes: bytes.strip_suffix(b"\r").unwrap_or(bytes), number: self.number, offset: self.offset };
+        let offset = self.offset;
         self.offset += (length + newline) as i64;
+        if self.mail.is_some() {
+            return self.mail(bytes, offset, p, out, diag);
+        }
+        let line = Line { bytes: bytes.strip_suffix(b"\r").unwrap_or(bytes), number: self.number, offset };
         let outcome = if length > MAX_LINE_BYTES {
             Outcome::Reject(&LINE_TOO_LONG, Some(MAX_LINE_BYTES))
         } else if may_have_nul && let Some(at) = memchr::memchr(0, line.bytes) {
             Outcome::Reject(&LINE_HAS_NUL, Some(at))
+        } else if let Some(text) = text {
+            p.text_line(&line, text.strip_suffix('\r').unwrap_or(text), out, diag)
         } else {
             p.line(&line, out, diag)
         };
         diag.record(outcome, &line, out);
+    }
+
+    /// Take a line of a quoted-printable text.
+    #[cold]
+    fn mail<P: LineParser>(&mut self, raw: &[u8], at: i64, p: &mut P, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        let Some(mail) = &mut self.mail else { return };
+        mail.pieces.push((self.number, at));
+        let goes_on = mail.decoder.line(raw, &mut mail.text);
+        if !goes_on || mail.text.len() > MAX_LINE_BYTES {
+            mail.deliver(p, out, diag);
+        }
+    }
+}
+
+impl Mail {
+    /// The line is whole.
+    fn deliver<P: LineParser>(&mut self, p: &mut P, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        let text = std::mem::take(&mut self.text);
+        let mut pieces = self.pieces.drain(..).map(|(number, offset)| Line { bytes: &text, number, offset });
+        if let Some(line) = pieces.next() {
+            let outcome = match memchr::memchr(0, line.bytes) {
+                _ if text.len() > MAX_LINE_BYTES => Outcome::Reject(&LINE_TOO_LONG, None),
+                Some(_) => Outcome::Reject(&LINE_HAS_NUL, None),
+                None => p.line(&line, out, diag),
+            };
+            diag.record(outcome, &line, out);
+        }
+        for line in pieces {
+            diag.record(Outcome::Note("continuation"), &line, out);
+        }
+        self.text = text;
+        self.text.clear();
     }
 }
 
@@ -260,6 +337,18 @@ mod tests {
         let utf16: Vec<u8> = "\u{feff}ab\nä\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let (a, b) = utf16.split_at(5);
         assert_eq!(texts(&[a, b]), ["ab", "ä"]);
+    }
+
+    #[test]
+    fn a_mail_s_lines_are_whole_again_and_counted_one_by_one() {
+        let text = b"a =3D 1\nb =3D =\n=\n2\n\nc=\n";
+        let (lines, _, diag) = pump(&[text]);
+        let expected = [(1, 0, "a = 1"), (2, 8, "b = 2"), (5, 20, ""), (6, 21, "c")];
+        assert_eq!(lines, expected.map(|(n, o, t)| (n, o, t.to_owned())));
+        assert_eq!((diag.lines(), diag.events(), diag.note_count("continuation")), (6, 4, 2));
+        assert_eq!(diag.warnings()[0].code, "quoted-printable");
+        let bytewise: Vec<&[u8]> = text.chunks(1).collect();
+        assert_eq!(pump(&bytewise).0, lines);
     }
 
     #[test]

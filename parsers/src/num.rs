@@ -33,6 +33,52 @@ pub fn dec_i64(text: &[u8]) -> Option<i64> {
     dec_u64(text).and_then(|v| i64::try_from(v).ok())
 }
 
+/// The decimal digits from `at` on, and the index after them; `None` where there is none, or more than 18.
+#[inline]
+pub fn dec_at(text: &[u8], at: usize) -> Option<(i64, usize)> {
+    let mut value = 0u64;
+    let mut end = at;
+    while let Some(digit) = text.get(end).map(|b| b.wrapping_sub(b'0')).filter(|d| *d <= 9) {
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        end += 1;
+    }
+    // Up to 18 digits nothing can wrap.
+    (end > at && end - at <= 18).then_some((value as i64, end))
+}
+
+/// The number of nine decimal digits from `at` on.
+#[inline]
+pub fn nine_digits(text: &[u8], at: usize) -> Option<i64> {
+    let digits: &[u8; 9] = text.get(at..at + 9)?.first_chunk()?;
+    let (eight, last) = (u64::from_le_bytes(*digits.first_chunk()?), digits[8].wrapping_sub(b'0'));
+    // All bytes at once (a well-known trick): each must lie between '0' and '9', neighbours are joined to pairs, fours, eight.
+    let values = eight.wrapping_sub(0x3030_3030_3030_3030);
+    let above = values.wrapping_add(0x7676_7676_7676_7676);
+    if (values | above) & 0x8080_8080_8080_8080 != 0 || last > 9 {
+        return None;
+    }
+    let pairs = (values.wrapping_mul(10).wrapping_add(values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    let eight = (fours.wrapping_mul(10_000).wrapping_add(fours >> 32)) & 0xffff_ffff;
+    Some(eight as i64 * 10 + i64::from(last))
+}
+
+/// Seconds with a fraction of 1 to 9 digits from `at` on as nanoseconds, and the index after them; `None` for anything
+/// else, or beyond `i64`.
+#[inline]
+pub fn secs_ns_at(text: &[u8], at: usize) -> Option<(i64, usize)> {
+    let (secs, dot) = dec_at(text, at)?;
+    if text.get(dot) != Some(&b'.') {
+        return None;
+    }
+    let (fraction, end) = dec_at(text, dot + 1)?;
+    let scale = SCALE_NS.get(end - dot - 1)?;
+    Some((secs.checked_mul(1_000_000_000)?.checked_add(fraction * scale)?, end))
+}
+
+/// Nanoseconds of a unit in the n-th decimal.
+const SCALE_NS: [i64; 10] = [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+
 /// Decimal digits with an optional minus that fit `i64`.
 #[inline]
 pub fn signed(text: &[u8]) -> Option<i64> {
@@ -96,11 +142,10 @@ pub fn secs_ns_with_comma(text: &[u8]) -> Option<i64> {
 /// Decimals after a point (at most 9) in units of 10^-9; empty is 0.
 #[inline]
 pub fn fraction_ns(text: &[u8]) -> Option<i64> {
-    const SCALE: [i64; 10] = [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
     if text.is_empty() {
         return Some(0);
     }
-    Some(dec_i64(text)? * *SCALE.get(text.len())?)
+    Some(dec_i64(text)? * SCALE_NS.get(text.len())?)
 }
 
 /// Words of a line, split at spaces and tabs.
@@ -129,19 +174,13 @@ impl<'a> Fields<'a> {
     #[inline]
     pub fn next_dec(&mut self) -> Option<i64> {
         let start = self.position();
-        let mut value = 0u64;
-        let mut at = start;
-        while let Some(digit) = self.text.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d <= 9) {
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-            at += 1;
+        match dec_at(self.text, start) {
+            Some((value, end)) if self.text.get(end).is_none_or(|b| matches!(b, b' ' | b'\t')) => {
+                self.at = end;
+                Some(value)
+            }
+            _ => self.next().and_then(dec_i64),
         }
-        let ends = self.text.get(at).is_none_or(|b| matches!(b, b' ' | b'\t'));
-        // Up to 18 digits nothing can wrap.
-        if ends && at > start && at - start <= 18 {
-            self.at = at;
-            return Some(value as i64);
-        }
-        self.next().and_then(dec_i64)
     }
 
     /// Everything from the next word on.
@@ -213,6 +252,31 @@ mod tests {
         assert_eq!(secs_ns(b"1.1234567890"), None);
         assert_eq!(secs_ns(b"99999999999999.0"), None);
         assert_eq!(secs_ns(b".5"), None);
+    }
+
+    #[test]
+    fn nine_digits_at_once() {
+        for text in ["000000000", "123456789", "999999999", "100000001", "12345678", "1234567890", "", "98765432a"] {
+            let expected = text.get(..9).and_then(|t| dec_i64(t.as_bytes()));
+            assert_eq!(nine_digits(format!("x{text}").as_bytes(), 1), expected, "{text}");
+        }
+        for (place, bad) in (0..9).flat_map(|p| [b'/', b':', b' ', 0, 0x7f, 0xff].map(|b| (p, b))) {
+            let mut text = *b"123456789";
+            text[place] = bad;
+            assert_eq!(nine_digits(&text, 0), None, "{place} {bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_in_place() {
+        assert_eq!(dec_at(b"a123 ", 1), Some((123, 4)));
+        assert_eq!(dec_at(b"a123", 1), Some((123, 4)));
+        assert_eq!((dec_at(b"a123", 0), dec_at(b"a", 1), dec_at(b"1234567890123456789", 0)), (None, None, None));
+        for text in ["1796035855.358749", "0.000000001", "7.5", "99999999999999.0", "1.1234567890", "1.", ".5", "7"] {
+            let expected = secs_ns(text.as_bytes()).filter(|_| text.contains('.') && !text.ends_with('.'));
+            assert_eq!(secs_ns_at(text.as_bytes(), 0), expected.map(|ns| (ns, text.len())), "{text}");
+        }
+        assert_eq!(secs_ns_at(b"  12.5 x", 2), Some((12_500_000_000, 6)));
     }
 
     #[test]

@@ -370,3 +370,37 @@ fn threads_of_a_set_share_their_time_of_day() {
     let (_, manifest, _) = run(&files, &[], &Options::default()).unwrap();
     assert!(manifest.warnings[0].contains("no absolute clock"), "{:?}", manifest.warnings);
 }
+
+#[test]
+fn logs_in_saved_mails_are_read_whatever_their_format() {
+    let mail = "Subject: trace\nContent-Type: text/plain; charset=\"utf-8\"\n\
+        Content-Transfer-Encoding: quoted-printable\n\nHere it is:\n";
+    let strace = "> 4204 1700000000.1 openat(AT_FDCWD, \"/srv/data/some/long/path/that/wraps/fil=\ne.txt\", \
+        O_RDONLY) =3D 3 <0.000010>\n> 4204 1700000000.2 read(3, \"a=3D3D\"..., 4096) =3D 4096\n";
+    let blkparse = "  8,0    3        1     0.000000000  1000  Q   R 123 + 8 [a]\n\
+        \x20 8,0    3        2     0.000001000  1000  A   R 123 + 8 <- (8,=\n1) 55\n";
+    let vmstat = " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa s=\nt\n\
+        \x20 1  0      0 123456   1234  12345    0    0     1     2    3    4  5  6 89  0  =\n0=20\n";
+    let ftrace = " a-1 [001] ..... 1234.567893: block_split: 8,0 W 123 / 456 [a=3D]\n";
+    for (format, log, events) in
+        [("strace", strace, 2), ("blkparse", blkparse, 2), ("vmstat", vmstat, 1), ("ftrace", ftrace, 1)]
+    {
+        assert_eq!(detected(log), Ok(format));
+        let (_, diag) = parse(format, log);
+        assert_eq!((diag.events(), diag.rejected()), (events, 0), "{format}: {:?}", diag.rejects());
+        assert!(warned(&diag, "quoted-printable"), "{format}");
+        assert_eq!(diag.lines(), log.lines().count() as u64, "{format}");
+        let (_, diag) = parse(format, &format!("{mail}{log}"));
+        assert_eq!(diag.events(), events, "{format} below a header: {:?}", diag.rejects());
+        assert_eq!(diag.options().get("transfer-encoding").map(String::as_str), Some("quoted-printable"));
+    }
+    let (rows, _) = parse("strace", strace);
+    assert_eq!(rows.syscalls[0].path.as_deref(), Some("/srv/data/some/long/path/that/wraps/file.txt"));
+    let (rows, _) = parse("blkparse", blkparse);
+    assert_eq!((rows.blocks[1].from_dev, rows.blocks[1].from_sector_512), (Some(8 << 20 | 1), Some(55)));
+    // The same signs in a log that is not encoded are the log's own.
+    let own = "4204 1700000000.1 openat(AT_FDCWD, \"a=3D\", O_RDONLY) = 4\n4204 1700000000.2 chdir(\"b=20\") = 0\n";
+    let (rows, diag) = parse("strace", own);
+    assert_eq!((rows.syscalls[0].path.as_deref(), diag.warnings().len()), (Some("a=3D"), 0));
+    assert_eq!(rows.syscalls[1].path.as_deref(), Some("b=20"));
+}

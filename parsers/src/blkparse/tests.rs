@@ -106,6 +106,51 @@ fn every_action() {
 }
 
 #[test]
+fn the_quick_reader_gives_what_the_general_one_gives() {
+    let tails = [
+        "Q   R 67848 + 8 [wl]",
+        "Q  WS 1 + 8 [a b]",
+        "D   W 1 + 8 [x]y]",
+        "D   W 1 + 8 [[x]",
+        "D   W 1 + 8 [(null)]",
+        "G FWFSM 1 + 0 []",
+        "P   N [wl]",
+        "P N [(null)]",
+        "U   N [wl] 3",
+        "UT  N [x] y] 1",
+        "U N [a] x",
+        "C   R 64 + 8 [0]",
+        "C   W 64 + 8 [-5]",
+        "C R 64 + 8 [1] [2]",
+        "C   W 64 + 8 [x]",
+        "C WS 64 [0]",
+        "M RA 1 + 8 [\u{e4}]",
+        "I W 1 - 8 [a]",
+        "I W 1 + 8 [a] b",
+        "Q R 18446744073709551615 + 8 [a]",
+        "Q R 1 + 99999999999999999 [a]",
+        "F W 1 +8 [a]",
+        "Q r 1 + 8 [a]",
+        "Q R 1 + 8 (12) [a]",
+        "R W 1 + 8 [0]",
+        "A W 1 + 8 <- (8,1) 0",
+    ];
+    let fronts = [
+        PREFIX,
+        "8,0 1 1 0.000000001 0 ",
+        "8,0 1 1 1.5 7 ",
+        "8,0,1 1 1 1.000000000 7 ",
+        "8,1048576 1 1 0.000000001 7 ",
+    ];
+    for (front, tail) in fronts.iter().flat_map(|f| tails.iter().map(move |t| (f, t))) {
+        // A blank at the end is enough for the quick reader to leave the line alone.
+        let (quick, general) = (parse(&format!("{front}{tail}\n")).0, parse(&format!("{front}{tail} \n")).0);
+        assert_eq!(quick.blocks, general.blocks, "{front}{tail}");
+        assert_eq!(quick.rejects.len(), general.rejects.len(), "{front}{tail}");
+    }
+}
+
+#[test]
 fn rejects_name_the_column() {
     let cases = [
         ("hello world", "blkparse-not-an-event", 1),
@@ -151,6 +196,20 @@ fn times_before_the_genesis_are_put_back() {
     assert_eq!(rows.blocks[1].time_ns, -101_031);
     let codes: Vec<_> = diag.warnings().iter().map(|w| w.code).collect();
     assert_eq!(codes, ["time-wrapped", "time-backwards"]);
+}
+
+#[test]
+fn a_second_run_in_the_text_is_pointed_out() {
+    let run = "8,0 1 1 0.000000000 5 P N [a]\n8,0 1 2 0.5 5 P N [a]\n";
+    let late = "8,0 1 1 0.1 5 P N [a]\n8,0 1 2 0.2 5 P N [a]\n";
+    let runs = |text: &str| {
+        let diag = parse(text).1;
+        diag.warnings().iter().find(|w| w.code == "several-runs").map(|w| (w.count, w.first_line))
+    };
+    assert_eq!(runs(run), None);
+    assert_eq!(runs(&format!("{run}{late}")), None, "a step back alone is one of the merge");
+    assert_eq!(runs(&format!("{run}{run}")), Some((1, Some(3))));
+    assert_eq!(runs(&format!("{run}CPU0 (8,0):\n IO unplugs: 7\n{late}")), Some((1, Some(5))));
 }
 
 #[test]

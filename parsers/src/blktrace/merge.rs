@@ -13,8 +13,10 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// Reads as the records of all inputs in time order.
 pub struct Merged<R> {
     inputs: Vec<Source<R>>,
+    /// The rest of a piece for which the caller had no room.
     out: Vec<u8>,
     out_at: usize,
+    failed: Option<io::Error>,
 }
 
 struct Source<R> {
@@ -35,7 +37,7 @@ impl<R: Read> Merged<R> {
             .into_iter()
             .map(|reader| Source { reader, buffer: Vec::new(), at: 0, done: false, next: None })
             .collect();
-        Self { inputs, out: Vec::new(), out_at: 0 }
+        Self { inputs, out: Vec::new(), out_at: 0, failed: None }
     }
 
     /// The inputs, after reading.
@@ -95,30 +97,50 @@ impl<R: Read> Source<R> {
     }
 }
 
-impl<R: Read> Read for Merged<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.out_at == self.out.len() {
-            self.out.clear();
-            self.out_at = 0;
-            while self.out.len() < CHUNK_BYTES {
-                let mut best: Option<(Key, usize, usize)> = None;
-                for (index, source) in self.inputs.iter_mut().enumerate() {
-                    if let Some((key, length)) = source.peek()?
-                        && best.is_none_or(|b| key < b.0)
-                    {
-                        best = Some((key, length, index));
-                    }
-                }
-                let Some((_, length, index)) = best else { break };
-                let source = &mut self.inputs[index];
-                self.out.extend_from_slice(&source.buffer[source.at..source.at + length]);
-                source.at += length;
-                source.next = None;
+impl<R: Read> Merged<R> {
+    /// The source whose front piece is next, and the piece's length; `None` at the end.
+    #[inline]
+    fn next(&mut self) -> io::Result<Option<(usize, usize)>> {
+        let mut best: Option<(Key, usize, usize)> = None;
+        for (index, source) in self.inputs.iter_mut().enumerate() {
+            if let Some((key, length)) = source.peek()?
+                && best.is_none_or(|b| key < b.0)
+            {
+                best = Some((key, index, length));
             }
         }
-        let n = buf.len().min(self.out.len() - self.out_at);
+        Ok(best.map(|(_, index, length)| (index, length)))
+    }
+}
+
+impl<R: Read> Read for Merged<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let mut n = buf.len().min(self.out.len() - self.out_at);
         buf[..n].copy_from_slice(&self.out[self.out_at..self.out_at + n]);
         self.out_at += n;
+        while n < buf.len() {
+            let (index, length) = match self.failed.take().map_or_else(|| self.next(), Err) {
+                Ok(Some(next)) => next,
+                Ok(None) => break,
+                // What came before it is given first.
+                Err(e) if n > 0 => {
+                    self.failed = Some(e);
+                    break;
+                }
+                Err(e) => return Err(e),
+            };
+            let source = &mut self.inputs[index];
+            let piece = &source.buffer[source.at..source.at + length];
+            source.at += length;
+            source.next = None;
+            // Of the last piece there may be more than room.
+            let fits = length.min(buf.len() - n);
+            buf[n..n + fits].copy_from_slice(&piece[..fits]);
+            n += fits;
+            self.out.clear();
+            self.out.extend_from_slice(&piece[fits..]);
+            self.out_at = 0;
+        }
         Ok(n)
     }
 }

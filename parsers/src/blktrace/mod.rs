@@ -15,7 +15,7 @@ use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score};
 use crate::lines::Line;
 use crate::num::push_text;
-use record::{Layout, Record, category};
+use record::{Layout, Record, act, category};
 
 /// The format.
 pub struct Blktrace;
@@ -80,7 +80,7 @@ struct BlktraceParser {
     pending: Carry,
     number: i64,
     offset: i64,
-    names: HashMap<u32, String, FxBuildHasher>,
+    names: Names,
     /// Wall clock minus trace clock, if a note said so before the first event.
     wall_ns: Option<i64>,
     /// Next sequence number of each CPU that was seen.
@@ -89,6 +89,41 @@ struct BlktraceParser {
     version: Option<u8>,
     last_ns: Option<i64>,
     text: String,
+}
+
+/// Names of processes, as the notes so far tell them.
+#[derive(Default)]
+struct Names {
+    index: HashMap<u32, usize, FxBuildHasher>,
+    names: Vec<String>,
+    /// The process asked for last: the events of one request come together.
+    last: Option<(u32, Option<usize>)>,
+}
+
+impl Names {
+    #[inline]
+    fn of(&mut self, pid: u32) -> Option<&str> {
+        let at = match self.last {
+            Some((last, at)) if last == pid => at,
+            _ => {
+                let at = self.index.get(&pid).copied();
+                self.last = Some((pid, at));
+                at
+            }
+        };
+        Some(self.names.get(at?)?.as_str())
+    }
+
+    fn learn(&mut self, pid: u32, name: String) {
+        self.last = None;
+        match self.index.get(&pid) {
+            Some(at) => self.names[*at] = name,
+            None => {
+                self.index.insert(pid, self.names.len());
+                self.names.push(name);
+            }
+        }
+    }
 }
 
 impl BlktraceParser {
@@ -150,6 +185,7 @@ impl BlktraceParser {
         bytes.len()
     }
 
+    #[inline]
     fn record(
         &mut self,
         r: &Record,
@@ -162,9 +198,10 @@ impl BlktraceParser {
             return self.note(r, layout, payload, out, diag);
         }
         self.count_sequence(r, diag);
+        let act = r.act();
         let Some(action) = r.letter() else {
             // Driver data and aborts are no part of a request's life.
-            return match r.act() {
+            return match act {
                 16 => Outcome::Note("abort"),
                 17 => Outcome::Note("driver-data"),
                 _ if layout.version == 7 && r.is_swapped() => Outcome::Reject(&SWAPPED, None),
@@ -175,37 +212,37 @@ impl BlktraceParser {
         let time_ns = self.time(r, diag);
         let rwbs = r.rwbs();
         self.text.clear();
-        let comm = self.names.get(&r.pid).map(String::as_str);
+        let comm = self.names.of(r.pid);
         let mut row = BlockRow {
             time_ns,
             dev: i64::from(r.device),
             cpu: Some(i64::from(r.cpu)),
             seq: Some(i64::from(r.sequence)),
             action,
-            rwbs: rwbs.as_str(),
+            rwbs,
             pid: Some(i64::from(r.pid)),
-            comm: comm.filter(|_| !matches!(action, "C" | "R" | "A")),
+            comm: comm.filter(|_| !matches!(act, act::COMPLETE | act::REQUEUE | act::REMAP)),
             line: self.number,
             ..BlockRow::default()
         };
         let be64 = |at: usize| payload.get(at..at + 8).map(|b| u64::from_be_bytes(b.try_into().unwrap_or([0; 8])));
-        match action {
-            "P" => {}
-            "U" | "UT" => row.unplugged = be64(0).and_then(|n| i64::try_from(n).ok()),
+        match act {
+            act::PLUG => {}
+            act::UNPLUG | act::UNPLUG_TIMER => row.unplugged = be64(0).and_then(|n| i64::try_from(n).ok()),
             _ => {
-                let has_place = r.bytes > 0 || matches!(action, "C" | "R") || r.sector > 0;
+                let has_place = r.bytes > 0 || matches!(act, act::COMPLETE | act::REQUEUE) || r.sector > 0;
                 row.sector_512 = i64::try_from(r.sector).ok().filter(|_| has_place && !r.is(category::PC));
                 row.len_bytes = (r.bytes > 0).then_some(i64::from(r.bytes));
             }
         }
-        match action {
+        match act {
             // The kernel cuts its negative error numbers to 16 bits.
-            "C" | "R" => row.error = Some(i64::from(r.error as i16)),
-            "A" => {
+            act::COMPLETE | act::REQUEUE => row.error = Some(i64::from(r.error as i16)),
+            act::REMAP => {
                 row.from_dev = payload.get(..4).map(|b| i64::from(u32::from_be_bytes(b.try_into().unwrap_or([0; 4]))));
                 row.from_sector_512 = be64(8).and_then(|s| i64::try_from(s).ok());
             }
-            "X" => row.from_sector_512 = be64(0).and_then(|s| i64::try_from(s).ok()),
+            act::SPLIT => row.from_sector_512 = be64(0).and_then(|s| i64::try_from(s).ok()),
             _ => {}
         }
         if r.is(category::PC) && !payload.is_empty() {
@@ -240,7 +277,7 @@ impl BlktraceParser {
                 let mut name = String::new();
                 push_text(&mut name, &payload[..end]);
                 out.process(&ProcessRow { tid: i64::from(r.pid), comm: Some(&name), ..ProcessRow::default() });
-                self.names.insert(r.pid, name);
+                self.names.learn(r.pid, name);
                 Outcome::Note("process-name")
             }
             1 if payload.len() >= 8 => {

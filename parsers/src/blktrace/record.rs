@@ -3,6 +3,8 @@
 //! Version 7 after Linux' `include/uapi/linux/blktrace_api.h`; version 8 (6.19) swaps pid and action and widens the
 //! action to 64 bits.
 
+use std::sync::OnceLock;
+
 use nom::number::complete::{be_u16, be_u32, be_u64, le_u16, le_u32, le_u64};
 use nom::{IResult, Parser};
 
@@ -29,6 +31,7 @@ impl Layout {
     }
 
     /// Bytes before the payload; `None` for a version that is not known.
+    #[inline]
     pub(super) fn header_bytes(self) -> Option<usize> {
         match self.version {
             7 => Some(V1_BYTES),
@@ -64,13 +67,15 @@ impl Layout {
         if self.big_endian { be(bytes) } else { le(bytes) }
     }
 
-    /// The record of a whole header.
+    /// The record of a whole header. Always inlined: a call would carry the record through memory, which takes as long as
+    /// everything else that is done with it.
+    #[inline(always)]
     pub(super) fn record(self, header: &[u8]) -> Record {
         self.header(header).map(|(_, (record, _))| record).unwrap_or_default()
     }
 
     /// The header's grammar: the record, and the length of the payload that follows.
-    #[inline]
+    #[inline(always)]
     fn header(self, input: &[u8]) -> IResult<&[u8], (Record, u16)> {
         // Written out for each byte order: one test a record instead of one a number.
         if self.big_endian {
@@ -112,26 +117,6 @@ pub(super) struct Record {
     pub(super) error: u16,
 }
 
-/// RWBS letters: six at most.
-pub(super) struct Rwbs {
-    letters: [u8; 6],
-    count: usize,
-}
-
-impl Rwbs {
-    #[inline]
-    fn push(&mut self, letter: u8) {
-        self.letters[self.count] = letter;
-        self.count += 1;
-    }
-
-    /// As text.
-    #[inline]
-    pub(super) fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.letters[..self.count]).unwrap_or("")
-    }
-}
-
 /// Bits of the category half of an action.
 pub(super) mod category {
     pub(in crate::blktrace) const READ: u64 = 1 << 16;
@@ -146,18 +131,32 @@ pub(super) mod category {
     pub(in crate::blktrace) const FUA: u64 = 1 << 31;
 }
 
+/// Act codes that have a meaning of their own here.
+pub(super) mod act {
+    pub(in crate::blktrace) const REQUEUE: u64 = 6;
+    pub(in crate::blktrace) const COMPLETE: u64 = 8;
+    pub(in crate::blktrace) const PLUG: u64 = 9;
+    pub(in crate::blktrace) const UNPLUG: u64 = 10;
+    pub(in crate::blktrace) const UNPLUG_TIMER: u64 = 11;
+    pub(in crate::blktrace) const SPLIT: u64 = 13;
+    pub(in crate::blktrace) const REMAP: u64 = 15;
+}
+
 impl Record {
     /// The act code without the cgroup bit.
+    #[inline]
     pub(super) fn act(&self) -> u64 {
         self.action & 0xff
     }
 
     /// The payload begins with a cgroup id.
+    #[inline]
     pub(super) fn has_cgroup(&self) -> bool {
         self.action & 0x100 != 0
     }
 
     /// A category bit is set.
+    #[inline]
     pub(super) fn is(&self, bit: u64) -> bool {
         self.action & bit != 0
     }
@@ -169,6 +168,7 @@ impl Record {
     }
 
     /// The letter that blkparse prints for the act code; `None` for codes without one.
+    #[inline]
     pub(super) fn letter(&self) -> Option<&'static str> {
         Some(match self.act() {
             1 => "Q",
@@ -192,23 +192,31 @@ impl Record {
 
     /// The RWBS letters, in blkparse's order.
     #[inline]
-    pub(super) fn rwbs(&self) -> Rwbs {
-        let mut out = Rwbs { letters: [0; 6], count: 0 };
-        if self.is(category::FLUSH) {
-            out.push(b'F');
-        }
-        out.push(match () {
-            () if self.is(category::DISCARD) => b'D',
-            () if self.is(category::WRITE) => b'W',
-            () if self.bytes > 0 || self.is(category::READ) && self.is(category::PC) => b'R',
-            () => b'N',
-        });
-        let rest = [(category::FUA, b'F'), (category::AHEAD, b'A'), (category::SYNC, b'S'), (category::META, b'M')];
-        for (bit, letter) in rest {
-            if self.is(bit) {
-                out.push(letter);
-            }
-        }
-        out
+    pub(super) fn rwbs(&self) -> &'static str {
+        static ALL: OnceLock<Vec<String>> = OnceLock::new();
+        let bit = |bit, place: u32| usize::from(self.is(bit)) << place;
+        let kind = match () {
+            () if self.is(category::DISCARD) => 0,
+            () if self.is(category::WRITE) => 1,
+            () if self.bytes > 0 || self.is(category::READ) && self.is(category::PC) => 2,
+            () => 3,
+        };
+        let flags = bit(category::FLUSH, 0) | bit(category::FUA, 1) | bit(category::AHEAD, 2);
+        let flags = flags | bit(category::SYNC, 3) | bit(category::META, 4);
+        ALL.get_or_init(|| (0..KINDS.len() << 5).map(|i| spelled(i >> 5, i & 31)).collect())
+            .get(kind << 5 | flags)
+            .map_or("", String::as_str)
     }
+}
+
+/// Letters of what a request does: discard, write, read, nothing.
+const KINDS: [char; 4] = ['D', 'W', 'R', 'N'];
+
+/// RWBS letters of a kind and flags: flush before it, forced unit access, read-ahead, sync, metadata.
+fn spelled(kind: usize, flags: usize) -> String {
+    let mut out = String::new();
+    out.extend((flags & 1 != 0).then_some('F'));
+    out.push(KINDS[kind]);
+    out.extend(['F', 'A', 'S', 'M'].iter().enumerate().filter(|(i, _)| flags >> (i + 1) & 1 != 0).map(|(_, c)| *c));
+    out
 }

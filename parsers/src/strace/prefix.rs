@@ -4,7 +4,7 @@
 //! on the options, and is found from each line's own text, because logs mix them (the first lines before a fork carry no
 //! `[pid N]`).
 
-use crate::num::{dec_i64, fraction_ns, secs_ns};
+use crate::num::{dec_at, dec_i64, fraction_ns, secs_ns, secs_ns_at};
 
 /// A clock reading as printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,26 @@ pub(super) struct Prefix<'a> {
 /// years: no log line comes so long after the one before, and no epoch is so early.
 const EPOCH_FROM_NS: i64 = 100_000_000 * 1_000_000_000;
 
+/// The prefix of `-f -ttt` (`4204 1796035855.358749 `), which most logs have: read in one go. `None` for any other.
+#[inline]
+fn usual(line: &[u8]) -> Option<Prefix<'_>> {
+    let (tid, end) = dec_at(line, skip_blanks(line, 0))?;
+    let at = skip_blanks(line, end);
+    let (ns, end) = secs_ns_at(line, at).filter(|_| at > end)?;
+    let body = skip_blanks(line, end);
+    // Brackets would begin another part.
+    let is_body = body > end && line.get(body).is_some_and(|b| !matches!(b, b'(' | b'['));
+    let (tid, stamp) = (Some(tid), Some(Stamp::Epoch(ns)));
+    (is_body && ns >= EPOCH_FROM_NS).then_some(Prefix { tid, comm: None, stamp, fine: true, body })
+}
+
 /// Read the prefix of a line. What does not look like a prefix part begins the body.
 #[inline]
 pub(super) fn prefix(line: &[u8]) -> Prefix<'_> {
+    usual(line).unwrap_or_else(|| any(line))
+}
+
+fn any(line: &[u8]) -> Prefix<'_> {
     let mut p = Prefix::default();
     let mut at = skip_blanks(line, 0);
     if line[at..].starts_with(b"[pid") {
@@ -174,6 +191,16 @@ mod tests {
                 Some(Stamp::Epoch(1_796_035_855_358_749_000)),
                 "brk(NULL)",
             ),
+            (
+                "7  1796035855.3 (+     0.000337) [  12] brk(NULL)",
+                Some(7),
+                Some(Stamp::Epoch(1_796_035_855_300_000_000)),
+                "brk(NULL)",
+            ),
+            ("7 0.5  <... read resumed>", Some(7), Some(Stamp::Relative(S / 2)), "<... read resumed>"),
+            ("7 1796035855.5 --- SIGX ---", Some(7), Some(Stamp::Epoch(1_796_035_855 * S + S / 2)), "--- SIGX ---"),
+            ("7 1796035855.5x brk(NULL)", Some(7), None, "1796035855.5x brk(NULL)"),
+            ("7 1796035855.5", Some(7), None, "1796035855.5"),
             ("6947  brk(NULL)", Some(6947), None, "brk(NULL)"),
             ("[pid    75] brk(NULL)", Some(75), None, "brk(NULL)"),
             ("[pid 75] 12:00:00 brk(NULL)", Some(75), Some(Stamp::TimeOfDay(noon)), "brk(NULL)"),

@@ -1,7 +1,7 @@
 //! What follows a call's closing parenthesis: `= value [ERROR (text)] [<duration>]`.
 
 use super::lex::decoration_end;
-use crate::num::{c_int, secs_ns};
+use crate::num::{c_int, secs_ns_at};
 
 /// A call's result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,8 +73,7 @@ fn duration(text: &[u8]) -> Option<(usize, i64)> {
         return None;
     }
     let open = inner.len() - 1 - inner.iter().rev().take(24).position(|b| *b == b'<')?;
-    let ns = secs_ns(&inner[open + 1..])?;
-    memchr::memchr(b'.', &inner[open + 1..])?;
+    let (ns, _) = secs_ns_at(inner, open + 1).filter(|(_, end)| *end == inner.len())?;
     (open > 0 && text[open - 1] == b' ').then_some((open, ns))
 }
 

@@ -294,13 +294,16 @@ impl LineParser for VmstatLines {
         if bytes.is_empty() {
             return Outcome::Note("blank");
         }
-        match header(bytes) {
-            Some(HeaderLine::Whole(header)) => return self.take_header(header, diag),
-            Some(HeaderLine::Begun) => return self.hold(bytes, line, true),
-            None => {}
-        }
-        if is_banner(bytes) {
-            return Outcome::Note("banner");
+        // A row begins with a number; headers and banners are looked for in what does not.
+        if !bytes[0].is_ascii_digit() {
+            match header(bytes) {
+                Some(HeaderLine::Whole(header)) => return self.take_header(header, diag),
+                Some(HeaderLine::Begun) => return self.hold(bytes, line, true),
+                None => {}
+            }
+            if is_banner(bytes) {
+                return Outcome::Note("banner");
+            }
         }
         let numbers = match self.numbers(bytes, diag, line.number) {
             Some(Ok(numbers)) => numbers,

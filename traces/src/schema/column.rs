@@ -7,10 +7,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayBuilder, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, BooleanBuilder, DictionaryArray,
-    Int32Array, Int64Array, StringArray, StringBuilder,
+    Array, ArrayRef, AsArray, BooleanArray, BooleanBuilder, DictionaryArray, Int32Array, Int64Array, StringArray,
 };
-use arrow::buffer::{NullBuffer, ScalarBuffer};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
 
 /// A kind of column.
@@ -29,6 +28,10 @@ pub(super) trait Kind {
     fn builder(rows: usize) -> Self::Builder;
     /// Append a value.
     fn push(builder: &mut Self::Builder, value: Self::Item<'_>);
+    /// Bytes of text of an open set that the builder holds.
+    fn text_bytes(_builder: &Self::Builder) -> usize {
+        0
+    }
     /// The array; the builder begins anew.
     fn finish(builder: &mut Self::Builder) -> ArrayRef;
     /// View of an array, `None` if it is of another type.
@@ -37,102 +40,149 @@ pub(super) trait Kind {
     fn get(view: &Self::View, i: usize) -> Self::Item<'_>;
 }
 
-/// A builder that keeps a run of nulls as a number: most optional columns of a source are empty throughout.
-pub(super) struct Sparse<B> {
-    inner: B,
-    nulls: usize,
+/// Which rows of an optional column have a value.
+#[derive(Default)]
+struct Present {
+    words: Vec<u64>,
+    word: u64,
+    rows: usize,
 }
 
-impl<B: ArrayBuilder> Sparse<B> {
-    fn new(inner: B) -> Self {
-        Self { inner, nulls: 0 }
-    }
-
-    /// The builder behind, with the nulls so far appended by `append`.
+impl Present {
     #[inline]
-    fn settled(&mut self, append: impl FnOnce(&mut B, usize)) -> &mut B {
-        if self.nulls > 0 {
-            append(&mut self.inner, std::mem::take(&mut self.nulls));
+    fn push(&mut self, is_there: bool) {
+        let at = self.rows % 64;
+        self.word |= u64::from(is_there) << at;
+        self.rows += 1;
+        if at == 63 {
+            self.words.push(std::mem::take(&mut self.word));
         }
-        &mut self.inner
     }
 
-    fn finish(&mut self, append: impl FnOnce(&mut B, usize)) -> ArrayRef {
-        self.settled(append).finish()
+    /// The rows so far as Arrow's null mask, `None` where all have a value; begins anew.
+    fn finish(&mut self) -> Option<NullBuffer> {
+        self.words.push(std::mem::take(&mut self.word));
+        let rows = std::mem::take(&mut self.rows);
+        let room = Vec::with_capacity(self.words.len());
+        let words = std::mem::replace(&mut self.words, room);
+        let nulls = NullBuffer::new(BooleanBuffer::new(ScalarBuffer::<u64>::from(words).into_inner(), 0, rows));
+        (nulls.null_count() > 0).then_some(nulls)
     }
 }
 
 /// Collects integers, of which some may be missing. A vector that keeps its size from batch to batch, where Arrow's own
-/// builder would begin small each time; most optional columns of a source are empty or full throughout, so validity is
-/// only kept where they are mixed.
+/// builder would begin small each time. Most optional columns of a source are empty throughout: until the first value
+/// comes, missing ones are only counted.
 #[derive(Default)]
 pub(super) struct IntBuilder {
     values: Vec<i64>,
-    /// `None` while all values are there.
-    valid: Option<BooleanBufferBuilder>,
-    /// Missing values at the end that are not in `values` yet.
+    present: Present,
     missing: usize,
 }
 
 impl IntBuilder {
     #[inline]
-    fn push(&mut self, value: i64) {
-        if self.missing > 0 {
+    fn push(&mut self, value: Option<i64>) {
+        if self.values.is_empty() {
+            if value.is_none() {
+                self.missing += 1;
+                return;
+            }
             self.settle();
         }
-        self.values.push(value);
-        if let Some(valid) = &mut self.valid {
-            valid.append(true);
-        }
+        self.values.push(value.unwrap_or(0));
+        self.present.push(value.is_some());
     }
 
-    #[cold]
+    /// Make the missing values that were only counted.
     fn settle(&mut self) {
-        let (before, missing) = (self.values.len(), std::mem::take(&mut self.missing));
-        let valid = self.valid.get_or_insert_with(|| {
-            let mut valid = BooleanBufferBuilder::new(before + missing);
-            valid.append_n(before, true);
-            valid
-        });
-        valid.append_n(missing, false);
-        self.values.resize(before + missing, 0);
+        self.values.resize(self.missing, 0);
+        (0..std::mem::take(&mut self.missing)).for_each(|_| self.present.push(false));
+    }
+
+    /// All values are there: `values` alone is used.
+    fn finish_full(&mut self) -> ArrayRef {
+        let room = Vec::with_capacity(self.values.len());
+        Arc::new(Int64Array::new(ScalarBuffer::from(std::mem::replace(&mut self.values, room)), None))
     }
 
     fn finish(&mut self) -> ArrayRef {
         if self.missing > 0 {
-            self.settle();
+            return Arc::new(Int64Array::new_null(std::mem::take(&mut self.missing)));
         }
+        let nulls = self.present.finish();
         let room = Vec::with_capacity(self.values.len());
-        let values = std::mem::replace(&mut self.values, room);
-        let nulls = self.valid.take().map(|mut valid| NullBuffer::new(valid.finish()));
-        Arc::new(Int64Array::new(ScalarBuffer::from(values), nulls))
+        Arc::new(Int64Array::new(ScalarBuffer::from(std::mem::replace(&mut self.values, room)), nulls))
     }
 }
 
-/// Words that are looked up by comparing, before a map is asked.
-const FEW_WORDS: usize = 24;
+/// Collects texts, of which some may be missing; as [`IntBuilder`].
+#[derive(Default)]
+pub(super) struct TextBuilder {
+    bytes: String,
+    /// Where each text ends.
+    ends: Vec<i32>,
+    present: Present,
+    missing: usize,
+}
 
-/// Collects words of a small closed set. The usual few short ones are found by comparing them as numbers, which is several
-/// times faster than hashing each.
+impl TextBuilder {
+    #[inline]
+    fn push(&mut self, value: Option<&str>) {
+        if self.ends.is_empty() {
+            if value.is_none() {
+                self.missing += 1;
+                return;
+            }
+            self.settle();
+        }
+        self.bytes.push_str(value.unwrap_or(""));
+        self.ends.push(self.bytes.len() as i32);
+        self.present.push(value.is_some());
+    }
+
+    fn settle(&mut self) {
+        self.ends.resize(self.missing, 0);
+        (0..std::mem::take(&mut self.missing)).for_each(|_| self.present.push(false));
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        if self.missing > 0 {
+            return Arc::new(StringArray::new_null(std::mem::take(&mut self.missing)));
+        }
+        let nulls = self.present.finish();
+        let mut offsets = Vec::with_capacity(self.ends.len() + 1);
+        offsets.push(0);
+        offsets.append(&mut self.ends);
+        let room = String::with_capacity(self.bytes.len());
+        let bytes = std::mem::replace(&mut self.bytes, room).into_bytes();
+        Arc::new(StringArray::new(OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(bytes), nulls))
+    }
+}
+
+/// Places of the words seen last; a power of two.
+const LAST_WORDS: usize = 64;
+
+/// Collects words of a small closed set. The usual short ones are found by their bytes as two numbers in a small table
+/// of the words seen last, which is several times faster than hashing each.
 #[derive(Default)]
 pub(super) struct WordBuilder {
     keys: Vec<i32>,
     any_null: bool,
     words: Vec<String>,
-    /// The first short words as numbers, and their keys.
-    few: Vec<(u128, i32)>,
+    last: Vec<Option<(Short, i32)>>,
     index: HashMap<String, i32>,
 }
 
 impl WordBuilder {
     #[inline]
     fn push(&mut self, word: &str) {
-        let key = match packed(word) {
-            Some(number) => match self.few.iter().find(|(few, _)| *few == number) {
-                Some((_, key)) => *key,
-                None => self.look_up(word, Some(number)),
+        let key = match Short::of(word.as_bytes()) {
+            Some(short) => match self.last.get(short.place()) {
+                Some(Some((last, key))) if *last == short => *key,
+                _ => self.remember(word, short),
             },
-            None => self.look_up(word, None),
+            None => self.look_up(word),
         };
         self.keys.push(key);
     }
@@ -143,16 +193,22 @@ impl WordBuilder {
         self.keys.push(-1);
     }
 
-    fn look_up(&mut self, word: &str, number: Option<u128>) -> i32 {
+    #[inline(never)]
+    fn remember(&mut self, word: &str, short: Short) -> i32 {
+        let key = self.look_up(word);
+        self.last.resize(LAST_WORDS, None);
+        self.last[short.place()] = Some((short, key));
+        key
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, word: &str) -> i32 {
         if let Some(key) = self.index.get(word) {
             return *key;
         }
         let key = self.words.len() as i32;
         self.words.push(word.to_owned());
         self.index.insert(word.to_owned(), key);
-        if let Some(number) = number.filter(|_| self.few.len() < FEW_WORDS) {
-            self.few.push((number, key));
-        }
         key
     }
 
@@ -168,13 +224,41 @@ impl WordBuilder {
     }
 }
 
-/// A word of up to 15 bytes as a number: its bytes and its length.
-#[inline]
-fn packed(word: &str) -> Option<u128> {
-    let mut bytes = [0; 16];
-    bytes.get_mut(..word.len()).filter(|_| word.len() < 16)?.copy_from_slice(word.as_bytes());
-    bytes[15] = word.len() as u8;
-    Some(u128::from_le_bytes(bytes))
+/// A word of up to 16 bytes as numbers: its first and its last bytes, which overlap where it is short, and its length.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Short {
+    first: u64,
+    last: u64,
+    length: u8,
+}
+
+impl Short {
+    #[inline]
+    fn of(word: &[u8]) -> Option<Self> {
+        let length = word.len() as u8;
+        let (first, last) = match word {
+            [] => (0, 0),
+            [a] => (u64::from(*a), 0),
+            [a, b] => (u64::from(*a), u64::from(*b)),
+            [a, b, c] => (u64::from(*a), u64::from(*b) << 8 | u64::from(*c)),
+            _ => match (word.first_chunk(), word.last_chunk()) {
+                (Some(first), Some(last)) if length <= 16 => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
+                (None, None) => {
+                    let (first, last) = (word.first_chunk()?, word.last_chunk()?);
+                    (u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)))
+                }
+                _ => return None,
+            },
+        };
+        Some(Self { first, last, length })
+    }
+
+    #[inline]
+    fn place(self) -> usize {
+        let mixed =
+            (self.first ^ self.last.rotate_left(29) ^ u64::from(self.length)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> (64 - LAST_WORDS.trailing_zeros())) as usize
+    }
 }
 
 /// `i64`.
@@ -205,10 +289,10 @@ impl Kind for Int {
     }
     #[inline]
     fn push(builder: &mut IntBuilder, value: i64) {
-        builder.push(value);
+        builder.values.push(value);
     }
     fn finish(builder: &mut IntBuilder) -> ArrayRef {
-        builder.finish()
+        builder.finish_full()
     }
     fn view(array: &ArrayRef) -> Option<Int64Array> {
         array.as_primitive_opt::<Int64Type>().cloned()
@@ -232,10 +316,7 @@ impl Kind for OptInt {
     }
     #[inline]
     fn push(builder: &mut Self::Builder, value: Option<i64>) {
-        match value {
-            None => builder.missing += 1,
-            Some(value) => builder.push(value),
-        }
+        builder.push(value);
     }
     fn finish(builder: &mut Self::Builder) -> ArrayRef {
         builder.finish()
@@ -357,21 +438,25 @@ impl Kind for OptWord {
 
 impl Kind for Text {
     type Item<'a> = &'a str;
-    type Builder = StringBuilder;
+    type Builder = TextBuilder;
     type View = StringArray;
     const NULLABLE: bool = false;
     fn data_type() -> DataType {
         DataType::Utf8
     }
-    fn builder(_rows: usize) -> StringBuilder {
-        StringBuilder::new()
+    fn builder(_rows: usize) -> TextBuilder {
+        TextBuilder::default()
     }
     #[inline]
-    fn push(builder: &mut StringBuilder, value: &str) {
-        builder.append_value(value);
+    fn push(builder: &mut TextBuilder, value: &str) {
+        builder.push(Some(value));
     }
-    fn finish(builder: &mut StringBuilder) -> ArrayRef {
-        Arc::new(builder.finish())
+    #[inline]
+    fn text_bytes(builder: &TextBuilder) -> usize {
+        builder.bytes.len()
+    }
+    fn finish(builder: &mut TextBuilder) -> ArrayRef {
+        builder.finish()
     }
     fn view(array: &ArrayRef) -> Option<StringArray> {
         array.as_string_opt::<i32>().cloned()
@@ -384,24 +469,25 @@ impl Kind for Text {
 
 impl Kind for OptText {
     type Item<'a> = Option<&'a str>;
-    type Builder = Sparse<StringBuilder>;
+    type Builder = TextBuilder;
     type View = StringArray;
     const NULLABLE: bool = true;
     fn data_type() -> DataType {
         DataType::Utf8
     }
     fn builder(_rows: usize) -> Self::Builder {
-        Sparse::new(StringBuilder::new())
+        TextBuilder::default()
     }
     #[inline]
     fn push(builder: &mut Self::Builder, value: Option<&str>) {
-        match value {
-            None => builder.nulls += 1,
-            Some(value) => builder.settled(StringBuilder::append_nulls).append_value(value),
-        }
+        builder.push(value);
+    }
+    #[inline]
+    fn text_bytes(builder: &TextBuilder) -> usize {
+        builder.bytes.len()
     }
     fn finish(builder: &mut Self::Builder) -> ArrayRef {
-        builder.finish(StringBuilder::append_nulls)
+        builder.finish()
     }
     fn view(array: &ArrayRef) -> Option<StringArray> {
         Text::view(array)
@@ -432,11 +518,46 @@ mod tests {
     }
 
     #[test]
+    fn texts_come_back_whatever_is_missing() {
+        let cases: [&[Option<&str>]; 5] = [
+            &[],
+            &[None, None],
+            &[Some("a"), Some("")],
+            &[None, Some("äö"), None, None, Some("b")],
+            &[Some("c"), None],
+        ];
+        let mut builder = TextBuilder::default();
+        for expected in cases {
+            expected.iter().for_each(|v| OptText::push(&mut builder, *v));
+            assert_eq!(OptText::text_bytes(&builder), expected.iter().flatten().map(|t| t.len()).sum::<usize>());
+            let array = builder.finish();
+            let view = OptText::view(&array).unwrap();
+            let got: Vec<_> = (0..view.len()).map(|i| OptText::get(&view, i)).collect();
+            assert_eq!(got, expected);
+        }
+    }
+
+    #[test]
+    fn many_values_and_gaps_come_back() {
+        let expected: Vec<Option<i64>> = (0..1000).map(|i| (i % 7 > 2 || i > 900).then_some(i * i)).collect();
+        let mut builder = IntBuilder::default();
+        for _ in 0..2 {
+            expected.iter().for_each(|v| OptInt::push(&mut builder, *v));
+            let view = OptInt::view(&builder.finish()).unwrap();
+            assert_eq!((0..view.len()).map(|i| OptInt::get(&view, i)).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
     fn words_come_back_whether_short_long_or_many() {
         let mut builder = WordBuilder::default();
         let long = "a".repeat(40);
+        let lengths: String = ('a'..='z').collect();
         let mut expected: Vec<Option<String>> = vec![Some(String::new()), None, Some(long.clone())];
         expected.extend((0..100).map(|i| Some(format!("w{}", i % 40))));
+        expected.extend((0..20).map(|n| Some(lengths[..n].to_owned())));
+        expected
+            .extend(["ab", "ba", "abc", "acb", "abcde", "abcce", "abcdabcd", "abcdabcdabcd"].map(|w| Some(w.into())));
         expected.extend([Some("fifteen_bytes_a".into()), Some("sixteen_bytes_aa".into()), Some(long)]);
         for word in &expected {
             OptWord::push(&mut builder, word.as_deref());

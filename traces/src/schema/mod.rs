@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::Encoding;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
@@ -84,7 +84,6 @@ pub trait Table: Sized + 'static {
     /// How the table is written to Parquet.
     fn writer_properties() -> WriterProperties {
         let mut props = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()))
             .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
             .set_statistics_enabled(EnabledStatistics::None)
             .set_created_by(CREATED_BY.to_owned())
@@ -110,6 +109,9 @@ pub trait RowBuilder<T: Table>: Send {
     fn with_capacity(rows: usize) -> Self;
     /// Append a row.
     fn push(&mut self, row: &T::Row<'_>);
+    /// Bytes of text (paths, arguments) of the rows so far. A batch must not hold more than 2^31 in one column: finish
+    /// it long before.
+    fn text_bytes(&self) -> usize;
     /// The rows so far; the builder begins anew.
     ///
     /// # Errors

@@ -65,6 +65,10 @@ macro_rules! table {
             fn push(&mut self, row: &<$table as Table>::Row<'_>) {
                 $($kind::push(&mut self.$field, row.$field);)*
             }
+            #[inline]
+            fn text_bytes(&self) -> usize {
+                0 $(+ $kind::text_bytes(&self.$field))*
+            }
             fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
                 let columns: Vec<ArrayRef> = vec![$($kind::finish(&mut self.$field),)*];
                 RecordBatch::try_new(Arc::clone(&$table::schema()), columns)

@@ -21,6 +21,8 @@ use crate::schema::{RowBuilder, Table};
 
 /// Rows in a batch: what is buffered before sorting.
 const BATCH_ROWS: usize = 16 * 1024;
+/// Bytes of text after which a batch is full with fewer rows.
+pub(super) const BATCH_TEXT_BYTES: usize = 4 << 20;
 /// Late rows that are set aside before they become a part of their own.
 const LATE_ROWS: usize = 64 * 1024;
 /// Rows after which a part is closed and a new one begun.
@@ -37,15 +39,21 @@ const QUEUE_BATCHES: usize = 2;
 pub(super) struct TableBuffer<T: Table> {
     builder: T::Builder,
     rows: usize,
-    total: u64,
+    /// Rows of the batches before.
+    flushed: u64,
     /// Rows of the batch so far are in order.
     ordered: bool,
     /// Key of the last row pushed.
     last: (i64, i64),
-    /// First and last time of the batch.
+    /// First and last time of the batch; the first is after the last while there is none.
+    batch_ns: (i64, i64),
+    /// First and last time of the batches before it.
     span_ns: Option<(i64, i64)>,
     stage: Option<Stage<T>>,
 }
+
+/// The span of a batch without times.
+const NO_TIMES: (i64, i64) = (i64::MAX, i64::MIN);
 
 /// Where parts go: directory, source, and number of the next part.
 #[derive(Clone, Copy)]
@@ -81,9 +89,10 @@ impl<T: Table> TableBuffer<T> {
         Self {
             builder: T::Builder::with_capacity(0),
             rows: 0,
-            total: 0,
+            flushed: 0,
             ordered: true,
             last: (i64::MIN, i64::MIN),
+            batch_ns: NO_TIMES,
             span_ns: None,
             stage: None,
         }
@@ -91,7 +100,7 @@ impl<T: Table> TableBuffer<T> {
 
     /// Rows taken so far.
     pub(super) fn total(&self) -> u64 {
-        self.total
+        self.flushed + self.rows as u64
     }
 
     /// Take a row; true if the batch is full and must be flushed.
@@ -99,7 +108,7 @@ impl<T: Table> TableBuffer<T> {
     pub(super) fn push(&mut self, row: &T::Row<'_>) -> bool {
         let time = T::time_ns(row);
         if let Some(t) = time {
-            self.span_ns = join(self.span_ns, Some((t, t)));
+            self.batch_ns = (self.batch_ns.0.min(t), self.batch_ns.1.max(t));
         }
         if T::SORTED {
             let key = (time.unwrap_or(i64::MIN), T::line(row));
@@ -108,8 +117,12 @@ impl<T: Table> TableBuffer<T> {
         }
         self.builder.push(row);
         self.rows += 1;
-        self.total += 1;
-        self.rows >= BATCH_ROWS
+        self.rows >= BATCH_ROWS || self.builder.text_bytes() >= BATCH_TEXT_BYTES
+    }
+
+    /// First and last time of all rows that have one.
+    pub(super) fn span_ns(&self) -> Option<(i64, i64)> {
+        join(self.span_ns, some_span(self.batch_ns))
     }
 
     /// Hand the batch over.
@@ -118,7 +131,10 @@ impl<T: Table> TableBuffer<T> {
             return Ok(());
         }
         let rows = self.builder.finish().map_err(arrow_error::<T>)?;
-        let batch = Batch { rows, ordered: std::mem::replace(&mut self.ordered, true), span_ns: self.span_ns.take() };
+        let span_ns = some_span(std::mem::replace(&mut self.batch_ns, NO_TIMES));
+        self.span_ns = join(self.span_ns, span_ns);
+        let batch = Batch { rows, ordered: std::mem::replace(&mut self.ordered, true), span_ns };
+        self.flushed += self.rows as u64;
         self.rows = 0;
         self.last = (i64::MIN, i64::MIN);
         let stage = match self.stage.take() {
@@ -172,6 +188,10 @@ impl<T: Table> Drop for TableBuffer<T> {
             let _ = thread.join();
         }
     }
+}
+
+fn some_span(span: (i64, i64)) -> Option<(i64, i64)> {
+    (span.0 <= span.1).then_some(span)
 }
 
 fn join_thread<T: Table>(thread: JoinHandle<Result<Finished>>) -> Result<Finished> {
@@ -327,13 +347,35 @@ fn rows_before(sorted: &RecordBatch, key: (i64, i64)) -> usize {
 /// Stable sort by (time, line), rows without a time first.
 fn sorted<T: Table>(batch: &RecordBatch) -> Result<RecordBatch> {
     let (times, lines) = (int_column(batch, "time_ns"), int_column(batch, "line"));
-    let key = |i: u32| {
-        let i = i as usize;
-        (if times.is_null(i) { i64::MIN } else { times.value(i) }, lines.value(i))
-    };
-    let mut order: Vec<u32> = (0..batch.num_rows() as u32).collect();
-    order.sort_by_cached_key(|i| key(*i));
-    picked::<T>(batch, &UInt32Array::from(order))
+    let time = |i: usize| if times.is_null(i) { i64::MIN } else { times.value(i) };
+    let mut keys: Vec<Key> = (0..batch.num_rows()).map(|i| (time(i), lines.value(i), i as u32)).collect();
+    if !sort_nearly_sorted(&mut keys) {
+        keys.sort_unstable();
+    }
+    picked::<T>(batch, &UInt32Array::from_iter_values(keys.into_iter().map(|key| key.2)))
+}
+
+/// Time, line, and index in the batch.
+type Key = (i64, i64, u32);
+
+/// Sort by insertion: calls that overlap end a few places from where they began. Gives up, with the keys in some order,
+/// where that takes more moves than a general sort.
+fn sort_nearly_sorted(keys: &mut [Key]) -> bool {
+    let mut moves = keys.len() * 8;
+    for i in 1..keys.len() {
+        let key = keys[i];
+        let mut at = i;
+        while at > 0 && keys[at - 1] > key {
+            keys[at] = keys[at - 1];
+            at -= 1;
+        }
+        keys[at] = key;
+        match moves.checked_sub(i - at) {
+            Some(left) => moves = left,
+            None => return false,
+        }
+    }
+    true
 }
 
 /// Copies of these rows, in this order.
@@ -341,4 +383,23 @@ fn picked<T: Table>(batch: &RecordBatch, rows: &UInt32Array) -> Result<RecordBat
     let columns: std::result::Result<Vec<ArrayRef>, ArrowError> =
         batch.columns().iter().map(|c| take(c, rows, None)).collect();
     RecordBatch::try_new(batch.schema(), columns.map_err(arrow_error::<T>)?).map_err(arrow_error::<T>)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearly_sorted_keys_are_sorted_and_others_left() {
+        let near: Vec<Key> = (0..1000).map(|i| (i64::from(i / 3 * 3 + (7 - i % 7)), 0, i as u32)).collect();
+        let mut keys = near.clone();
+        assert!(sort_nearly_sorted(&mut keys));
+        let mut expected = near;
+        expected.sort_unstable();
+        assert_eq!(keys, expected);
+        let mut far: Vec<Key> = (0..1000).rev().map(|i| (i, 0, 0)).collect();
+        assert!(!sort_nearly_sorted(&mut far));
+        far.sort_unstable();
+        assert!(far.iter().map(|k| k.0).eq(0..1000), "none is lost");
+    }
 }

@@ -5,10 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
-use parquet::arrow::ArrowWriter;
 
+use super::buffer::BATCH_TEXT_BYTES;
 use super::dir::TraceDir;
 use super::part::parquet_error;
+use crate::encode::TableEncoder;
 use crate::error::{Doing, Error, Result};
 use crate::hashing::HashingWriter;
 use crate::publish::{AtomicFile, create_dirs};
@@ -48,7 +49,7 @@ fn table<T: Table>(trace: &TraceDir, dir: &Path, written: &mut Vec<(PathBuf, u64
     let file = HashingWriter::new(AtomicFile::create(&path)?);
     let fault = file.fault();
     let fail = |e| parquet_error(&path, T::NAME, &fault, e);
-    let mut writer = ArrowWriter::try_new(file, T::schema(), Some(T::writer_properties())).map_err(fail)?;
+    let mut writer = TableEncoder::new(file, T::schema(), T::writer_properties()).map_err(fail)?;
     let mut builder = T::Builder::with_capacity(0);
     let (mut pending, mut total) = (0, 0);
     let mut flush = |builder: &mut T::Builder| -> Result<()> {
@@ -59,13 +60,13 @@ fn table<T: Table>(trace: &TraceDir, dir: &Path, written: &mut Vec<(PathBuf, u64
         builder.push(&row);
         pending += 1;
         total += 1;
-        if pending == BATCH_ROWS {
+        if pending == BATCH_ROWS || builder.text_bytes() >= BATCH_TEXT_BYTES {
             flush(&mut builder)?;
             pending = 0;
         }
     }
     flush(&mut builder)?;
-    let (file, _, _) = writer.into_inner().map_err(fail)?.finish();
+    let (file, _, _) = writer.finish().map_err(fail)?.finish();
     file.commit()?;
     written.push((path, total));
     Ok(())

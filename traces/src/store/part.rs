@@ -1,11 +1,11 @@
 //! One Parquet file being written: hashed on the way, published by rename.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
-use parquet::arrow::ArrowWriter;
 
 use super::manifest::PartInfo;
+use crate::encode::TableEncoder;
 use crate::error::{Doing, Error, Result};
 use crate::hashing::{HashingWriter, WriteFault};
 use crate::publish::AtomicFile;
@@ -18,7 +18,8 @@ pub(super) struct PartWriter {
     source: usize,
     rows: u64,
     span_ns: Option<(i64, i64)>,
-    writer: ArrowWriter<HashingWriter<AtomicFile>>,
+    path: PathBuf,
+    writer: TableEncoder<HashingWriter<AtomicFile>>,
     fault: WriteFault,
 }
 
@@ -28,11 +29,11 @@ impl PartWriter {
         let name = format!("{}/part-{number:05}.parquet", T::NAME);
         let path = dir.join(&name);
         crate::publish::create_dirs(crate::publish::parent_of(&path))?;
-        let file = HashingWriter::new(AtomicFile::create(path)?);
+        let file = HashingWriter::new(AtomicFile::create(&path)?);
         let fault = file.fault();
-        let writer =
-            ArrowWriter::try_new(file, T::schema(), Some(T::writer_properties())).map_err(|e| encode(T::NAME, &e))?;
-        Ok(Self { table: T::NAME, name, source, rows: 0, span_ns: None, writer, fault })
+        let writer = TableEncoder::new(file, T::schema(), T::writer_properties())
+            .map_err(|e| parquet_error(&path, T::NAME, &fault, e))?;
+        Ok(Self { table: T::NAME, name, source, rows: 0, span_ns: None, path, writer, fault })
     }
 
     /// Rows so far.
@@ -42,8 +43,7 @@ impl PartWriter {
 
     /// Append a batch whose first and last times are given.
     pub(super) fn write(&mut self, batch: &RecordBatch, span_ns: Option<(i64, i64)>) -> Result<()> {
-        let path = self.writer.inner().get_ref().target().to_path_buf();
-        self.writer.write(batch).map_err(|e| parquet_error(&path, self.table, &self.fault, e))?;
+        self.writer.write(batch).map_err(|e| parquet_error(&self.path, self.table, &self.fault, e))?;
         self.rows += batch.num_rows() as u64;
         self.span_ns = join(self.span_ns, span_ns);
         Ok(())
@@ -51,8 +51,7 @@ impl PartWriter {
 
     /// Finish the file and publish it.
     pub(super) fn finish(self) -> Result<PartInfo> {
-        let path = self.writer.inner().get_ref().target().to_path_buf();
-        let done = self.writer.into_inner().map_err(|e| parquet_error(&path, self.table, &self.fault, e))?;
+        let done = self.writer.finish().map_err(|e| parquet_error(&self.path, self.table, &self.fault, e))?;
         let (file, bytes, blake3) = done.finish();
         file.commit()?;
         Ok(PartInfo {
@@ -75,10 +74,6 @@ pub(super) fn join(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64,
     }
 }
 
-fn encode(table: &'static str, e: &dyn std::error::Error) -> Error {
-    Error::Encode { table, why: e.to_string() }
-}
-
 /// Bring the I/O error inside a Parquet error back to the surface: a full disk must read as a full disk.
 pub(super) fn parquet_error(
     path: &Path,
@@ -88,6 +83,6 @@ pub(super) fn parquet_error(
 ) -> Error {
     match fault.behind(e) {
         Ok(io) => Error::io(path, Doing::Writing, io),
-        Err(other) => encode(table, &other),
+        Err(other) => Error::Encode { table, why: other.to_string() },
     }
 }

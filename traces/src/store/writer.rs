@@ -22,7 +22,6 @@ struct Open {
     key: SourceKey,
     clock: ClockKind,
     parts_before: usize,
-    span_ns: Option<(i64, i64)>,
     rejects: BTreeMap<String, u64>,
     syscalls: TableBuffer<Syscalls>,
     blocks: TableBuffer<Blocks>,
@@ -139,7 +138,6 @@ impl TraceWriter {
             key,
             clock,
             parts_before: self.parts.len(),
-            span_ns: None,
             rejects: BTreeMap::new(),
             syscalls: TableBuffer::new(),
             blocks: TableBuffer::new(),
@@ -178,6 +176,7 @@ impl TraceWriter {
         let open = *open;
         let source = self.sources.len();
         let mut events = BTreeMap::new();
+        let spans = [open.syscalls.span_ns(), open.blocks.span_ns(), open.vmstats.span_ns(), open.faults.span_ns()];
         let mut end = Ending { dir: self.dir.path(), source, numbers: &mut self.numbers, parts: &mut self.parts };
         end.table(open.syscalls, &mut events)?;
         end.table(open.blocks, &mut events)?;
@@ -201,7 +200,7 @@ impl TraceWriter {
             clock: open.clock,
             zero_ns: facts.zero_ns.unwrap_or(0),
             zero_assumed: facts.zero_ns.is_none(),
-            span_ns: open.span_ns,
+            span_ns: spans.into_iter().fold(None, join),
             notes: facts.notes,
         });
         self.dir.write_journal(&WorkDir::journal(&self.sources, &self.parts))?;
@@ -340,28 +339,24 @@ impl Ending<'_> {
 impl EventSink for TraceWriter {
     fn syscall(&mut self, row: &SyscallRow<'_>) {
         let Some(open) = self.taking() else { return };
-        open.span_ns = join(open.span_ns, Some((row.time_ns, row.time_ns)));
         if open.syscalls.push(row) {
             self.flush(|o| &mut o.syscalls);
         }
     }
     fn block(&mut self, row: &BlockRow<'_>) {
         let Some(open) = self.taking() else { return };
-        open.span_ns = join(open.span_ns, Some((row.time_ns, row.time_ns)));
         if open.blocks.push(row) {
             self.flush(|o| &mut o.blocks);
         }
     }
     fn vmstat(&mut self, row: &VmstatRow) {
         let Some(open) = self.taking() else { return };
-        open.span_ns = join(open.span_ns, row.time_ns.map(|t| (t, t)));
         if open.vmstats.push(row) {
             self.flush(|o| &mut o.vmstats);
         }
     }
     fn fault(&mut self, row: &FaultRow) {
         let Some(open) = self.taking() else { return };
-        open.span_ns = join(open.span_ns, Some((row.time_ns, row.time_ns)));
         if open.faults.push(row) {
             self.flush(|o| &mut o.faults);
         }
