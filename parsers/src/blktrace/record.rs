@@ -5,9 +5,6 @@
 
 use std::sync::OnceLock;
 
-use nom::number::complete::{be_u16, be_u32, be_u64, le_u16, le_u32, le_u64};
-use nom::{IResult, Parser};
-
 /// Bytes of a version 7 record before its payload.
 pub(super) const V1_BYTES: usize = 48;
 /// Bytes of a version 8 record before its payload.
@@ -67,40 +64,73 @@ impl Layout {
         if self.big_endian { be(bytes) } else { le(bytes) }
     }
 
-    /// The record of a whole header. Always inlined: a call would carry the record through memory, which takes as long as
-    /// everything else that is done with it.
+    /// The record of a whole header; an empty one of a shorter text. Always inlined: a call would carry the record through
+    /// memory, which takes as long as everything else that is done with it.
     #[inline(always)]
     pub(super) fn record(self, header: &[u8]) -> Record {
-        self.header(header).map(|(_, (record, _))| record).unwrap_or_default()
-    }
-
-    /// The header's grammar: the record, and the length of the payload that follows.
-    #[inline(always)]
-    fn header(self, input: &[u8]) -> IResult<&[u8], (Record, u16)> {
-        // Written out for each byte order: one test a record instead of one a number.
-        if self.big_endian {
-            header(input, self.version, be_u16, be_u32, be_u64)
-        } else {
-            header(input, self.version, le_u16, le_u32, le_u64)
-        }
+        // Written out for each layout: one test a record instead of one a number, and every number at a fixed place.
+        let record = match (self.version, self.big_endian) {
+            (8, false) => header.first_chunk().map(version_8::<false>),
+            (8, true) => header.first_chunk().map(version_8::<true>),
+            (_, false) => header.first_chunk().map(version_7::<false>),
+            (_, true) => header.first_chunk().map(version_7::<true>),
+        };
+        record.unwrap_or_default()
     }
 }
 
 #[inline(always)]
-fn header<'a>(
-    input: &'a [u8],
-    version: u8,
-    u16: impl Fn(&'a [u8]) -> IResult<&'a [u8], u16>,
-    u32: impl Fn(&'a [u8]) -> IResult<&'a [u8], u32>,
-    u64: impl Fn(&'a [u8]) -> IResult<&'a [u8], u64>,
-) -> IResult<&'a [u8], (Record, u16)> {
-    let (input, (_magic, sequence, time_ns, sector, bytes)) = (&u32, &u32, &u64, &u64, &u32).parse(input)?;
-    let (input, (pid, action)) = match version {
-        8 => (&u32, &u64).parse(input)?,
-        _ => (&u32, &u32).map(|(action, pid)| (pid, u64::from(action))).parse(input)?,
-    };
-    let (input, (device, cpu, error, payload)) = (&u32, &u32, &u16, &u16).parse(input)?;
-    Ok((input, (Record { sequence, time_ns, sector, bytes, action, pid, device, cpu, error }, payload)))
+fn version_7<const BIG: bool>(header: &[u8; V1_BYTES]) -> Record {
+    Record {
+        action: u64::from(u32_at::<BIG>(header, 28)),
+        pid: u32_at::<BIG>(header, 32),
+        device: u32_at::<BIG>(header, 36),
+        cpu: u32_at::<BIG>(header, 40),
+        error: u16_at::<BIG>(header, 44),
+        ..beginning::<BIG>(header)
+    }
+}
+
+#[inline(always)]
+fn version_8<const BIG: bool>(header: &[u8; V2_BYTES]) -> Record {
+    Record {
+        pid: u32_at::<BIG>(header, 28),
+        action: u64_at::<BIG>(header, 32),
+        device: u32_at::<BIG>(header, 40),
+        cpu: u32_at::<BIG>(header, 44),
+        error: u16_at::<BIG>(header, 48),
+        ..beginning::<BIG>(header)
+    }
+}
+
+/// What both versions begin with.
+#[inline(always)]
+fn beginning<const BIG: bool>(header: &[u8]) -> Record {
+    Record {
+        sequence: u32_at::<BIG>(header, 4),
+        time_ns: u64_at::<BIG>(header, 8),
+        sector: u64_at::<BIG>(header, 16),
+        bytes: u32_at::<BIG>(header, 24),
+        ..Record::default()
+    }
+}
+
+#[inline(always)]
+fn u16_at<const BIG: bool>(header: &[u8], at: usize) -> u16 {
+    let bytes = header[at..].first_chunk().copied().unwrap_or_default();
+    if BIG { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+}
+
+#[inline(always)]
+fn u32_at<const BIG: bool>(header: &[u8], at: usize) -> u32 {
+    let bytes = header[at..].first_chunk().copied().unwrap_or_default();
+    if BIG { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+}
+
+#[inline(always)]
+fn u64_at<const BIG: bool>(header: &[u8], at: usize) -> u64 {
+    let bytes = header[at..].first_chunk().copied().unwrap_or_default();
+    if BIG { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
 }
 
 /// The fixed part of a record.
