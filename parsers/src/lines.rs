@@ -4,7 +4,7 @@
 //! from it. Carriage returns before the newline, a missing last newline and a UTF-8 byte order mark are no concern of the
 //! formats. Lines over [`MAX_LINE_BYTES`] and lines with NUL bytes are rejected here. UTF-16 (a log saved by a Windows
 //! editor) is recognised by its byte order mark and decoded; so is quoted-printable (a log in a saved mail), see
-//! [`crate::quoted_printable`]: there the lines that a mailer broke are one line again, and its pieces but the first are
+//! `quoted_printable.rs`: there the lines that a mailer broke are one line again, and its pieces but the first are
 //! notes of their own.
 
 use kreplay_traces::event::EventSink;

@@ -129,11 +129,14 @@ impl<R: Read> Read for Merged<R> {
                 }
                 Err(e) => return Err(e),
             };
+            // Whole records, where there is room for one: who gets them has nothing to put together.
+            if n > 0 && length > buf.len() - n {
+                break;
+            }
             let source = &mut self.inputs[index];
             let piece = &source.buffer[source.at..source.at + length];
             source.at += length;
             source.next = None;
-            // Of the last piece there may be more than room.
             let fits = length.min(buf.len() - n);
             buf[n..n + fits].copy_from_slice(&piece[..fits]);
             n += fits;

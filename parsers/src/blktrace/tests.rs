@@ -238,3 +238,21 @@ fn files_are_merged_by_time_and_any_split_is_the_same() {
         assert_eq!(split, rows, "chunks of {size}");
     }
 }
+
+#[test]
+fn what_came_before_a_read_error_is_given_first_and_records_stay_whole() {
+    struct Broken<'a>(&'a [u8]);
+    impl Read for Broken<'_> {
+        fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+            if self.0.is_empty() { Err(std::io::Error::other("broken")) } else { self.0.read(buf) }
+        }
+    }
+    let bytes = [queue(10, 1, 0).v7(false), queue(11, 2, 0).v7(false)].concat();
+    let mut buf = [0; 60];
+    let mut merged = Merged::new(vec![Broken(&bytes)]);
+    for expected in [&bytes[..48], &bytes[48..]] {
+        let n = merged.read(&mut buf).unwrap();
+        assert_eq!(&buf[..n], expected);
+    }
+    assert_eq!(merged.read(&mut buf).unwrap_err().to_string(), "broken");
+}

@@ -43,7 +43,7 @@ use crate::format::{Format, ParseOptions};
 use crate::watched::{Findings, Watched};
 
 /// Bytes read at a time.
-const CHUNK_BYTES: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// How to ingest.
 #[derive(Clone, Debug, Default)]

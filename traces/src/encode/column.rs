@@ -2,7 +2,7 @@
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{ArrowPrimitiveType, DataType, Int32Type, Int64Type};
+use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use bytes::Bytes;
 use parquet::basic::Encoding;
 use parquet::column::writer::ColumnCloseResult;
@@ -219,11 +219,7 @@ fn push_bits(body: &mut Vec<u8>, bits: &[u8], count: usize) {
 }
 
 /// The values that are there, without copying where all are.
-fn present<'a>(
-    array: &'a Int64Array,
-    nulls: Option<&NullBuffer>,
-    scratch: &'a mut Vec<i64>,
-) -> &'a [<Int64Type as ArrowPrimitiveType>::Native] {
+fn present<'a>(array: &'a Int64Array, nulls: Option<&NullBuffer>, scratch: &'a mut Vec<i64>) -> &'a [i64] {
     let Some(nulls) = nulls else { return array.values() };
     scratch.clear();
     if nulls.null_count() < array.len() {

@@ -19,8 +19,9 @@ use super::part::{PartWriter, join};
 use crate::error::{Doing, Error, Result};
 use crate::schema::{RowBuilder, Table};
 
-/// Rows in a batch: what is buffered before sorting.
-const BATCH_ROWS: usize = 16 * 1024;
+/// Rows in a batch: what is buffered before sorting. A column of it takes 64 KiB: the caches hold a few of them, and the
+/// allocator keeps such pieces where it returns larger ones to the system each time.
+const BATCH_ROWS: usize = 8 * 1024;
 /// Bytes of text after which a batch is full with fewer rows.
 pub(super) const BATCH_TEXT_BYTES: usize = 4 << 20;
 /// Late rows that are set aside before they become a part of their own.
