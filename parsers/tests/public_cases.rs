@@ -379,8 +379,8 @@ fn logs_in_saved_mails_are_read_whatever_their_format() {
         O_RDONLY) =3D 3 <0.000010>\n> 4204 1700000000.2 read(3, \"a=3D3D\"..., 4096) =3D 4096\n";
     let blkparse = "  8,0    3        1     0.000000000  1000  Q   R 123 + 8 [a]\n\
         \x20 8,0    3        2     0.000001000  1000  A   R 123 + 8 <- (8,=\n1) 55\n";
-    let vmstat = " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa s=\nt\n\
-        \x20 1  0      0 123456   1234  12345    0    0     1     2    3    4  5  6 89  0  =\n0=20\n";
+    let vmstat = " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id =\nwa st\n\
+        \x20 1  0      0 123456   1234  12345    0    0     1     2    3    4  5  6=\n 89  0  0=20\n";
     let ftrace = " a-1 [001] ..... 1234.567893: block_split: 8,0 W 123 / 456 [a=3D]\n";
     for (format, log, events) in
         [("strace", strace, 2), ("blkparse", blkparse, 2), ("vmstat", vmstat, 1), ("ftrace", ftrace, 1)]
