@@ -114,6 +114,11 @@ fn figures(page: &mut Page, trace: &TraceReport) {
     let at = |id: &str| trace.matrix.columns.iter().position(|c| c.id == id);
     let used: Vec<(usize, &str, Show)> =
         FIGURES.iter().filter_map(|(id, name, how)| Some((at(id)?, *name, *how))).collect();
+    // A comparison of two runs has figures as rows.
+    if used.is_empty() {
+        page.table(&trace.matrix);
+        return;
+    }
     let full: Vec<String> = trace
         .matrix
         .rows

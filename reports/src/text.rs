@@ -198,7 +198,7 @@ impl Page {
     }
 
     /// A table, cut into several under each other where it is too wide; each repeats the first column.
-    fn table(&mut self, table: &Table) {
+    pub(crate) fn table(&mut self, table: &Table) {
         if table.rows.is_empty() {
             return;
         }

@@ -70,6 +70,9 @@ fn comparison_of_two_runs() {
     shown.question = shown.question.replace(&folder, "");
     shown.traces[0].matrix.caption = shown.traces[0].matrix.caption.replace(&folder, "");
     insta::assert_snapshot!(text(&shown, "text", &options));
+    let mail = text(&shown, "mail", &options);
+    assert!(mail.contains("elapsed (s)") && mail.contains("44.440"), "{mail}");
+    assert!(mail.lines().all(|l| l.chars().count() <= 72));
 }
 
 #[test]
