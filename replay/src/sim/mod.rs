@@ -25,6 +25,10 @@ mod sync;
 mod write;
 
 #[cfg(test)]
+mod invariants;
+#[cfg(test)]
+mod signatures;
+#[cfg(test)]
 mod tests;
 
 use crate::block::{Bio, BlockLayer, RqId, Submit};
