@@ -8,6 +8,7 @@ mod aging;
 pub mod check;
 mod device;
 mod elevator;
+pub(crate) mod priority;
 mod queue;
 mod reclaim;
 
@@ -21,7 +22,7 @@ pub use device::{CommandOrder, DeviceConfig};
 pub use elevator::{
     AnticipatoryConfig, BfqConfig, Cfq26Config, CfqConfig, DeadlineConfig, ElevatorConfig, KyberConfig,
 };
-pub use queue::{IocostConfig, IocostModel, QueueConfig, SlotRule, WakeRule, WbtConfig};
+pub use queue::{IocostConfig, IocostModel, PlugList, QueueConfig, SlotRule, WakeRule, WbtConfig};
 pub use reclaim::{
     BufferWait, MaxMapped, MetadataMark, OomRule, ReadMark, ReclaimConfig, ReclaimPolicy, RefillRule, ScanBudget,
     UnmapSkips,

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::config::check::Wrong;
+
 /// A block layer cannot be built from a variant's configuration.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ConfigError {
@@ -26,14 +28,12 @@ pub enum ConfigError {
         known: String,
     },
     /// A number outside its range.
-    #[error("{key} = {value}: {why}")]
+    #[error("{key}: {what}")]
     OutOfRange {
         /// Dotted key of the variant file.
         key: &'static str,
-        /// Its value.
-        value: u64,
-        /// The range, and what depends on it.
-        why: &'static str,
+        /// Its value, and the bound that it misses.
+        what: String,
     },
     /// Two settings exclude each other.
     #[error("{what}")]
@@ -41,6 +41,12 @@ pub enum ConfigError {
         /// Which, and why.
         what: &'static str,
     },
+}
+
+impl From<Wrong> for ConfigError {
+    fn from((key, what): Wrong) -> Self {
+        Self::OutOfRange { key, what }
+    }
 }
 
 /// What to say about a name that is not among the known ones: a hint, and all of them.

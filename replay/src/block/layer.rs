@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use kreplay_traces::units::Nanos;
 
 use super::device::{self, AnyDevice, Device, Transfer};
-use super::elevator::{self, Elevator};
+use super::elevator;
 use super::error::ConfigError;
 use super::qos::Qos;
 use super::queue::{Limits, Queue};
 use super::slots::{self, Slots};
 use super::watermark::Watermark;
 use super::{Bio, DevId, Dir, Hints, IoRecord, RqId, Started, Submit, Waiter};
-use crate::config::{Config, DeviceConfig};
+use crate::config::{Config, DeviceConfig, check};
 use crate::program::DeviceInfo;
 
 /// One disk.
@@ -76,15 +76,7 @@ impl BlockLayer {
     /// An unknown elevator, or a limit of zero.
     pub fn new(config: &Config, devices: &[DeviceInfo]) -> Result<Self, ConfigError> {
         let queue = &config.queue;
-        for (key, value) in [
-            ("queue.max-sectors", queue.max_sectors),
-            ("queue.max-segments", queue.max_segments),
-            ("queue.batch-divisor", queue.batch_divisor),
-        ] {
-            if value == 0 {
-                return Err(ConfigError::OutOfRange { key, value: 0, why: "must be at least 1" });
-            }
-        }
+        check::queue(queue)?;
         let attached = device::build(&config.device)?;
         let scheduler = config.elevator.policy != "none";
         let machine = slots::Machine {
@@ -95,11 +87,8 @@ impl BlockLayer {
         };
         let (slots, batch) = slots::sizes(queue, machine);
         if slots < 2 {
-            return Err(ConfigError::OutOfRange {
-                key: "queue.slots",
-                value: u64::from(slots),
-                why: "one slot per direction is the least that can work (0 = by memory size)",
-            });
+            let what = format!("{slots}: one slot per direction is the least that can work (0 = by memory size)");
+            return Err(ConfigError::OutOfRange { key: "queue.slots", what });
         }
         let limits = Limits {
             max_sectors: queue.max_sectors,
@@ -107,7 +96,9 @@ impl BlockLayer {
             head_active: queue.head_active,
             plugging: queue.plugging,
             task_plugs: queue.task_plugs,
+            plug_list: queue.plug_list,
             depth: attached.queue_depth,
+            ahead: queue.dispatch_ahead && scheduler && !queue.head_active,
             rotational: !matches!(config.device, DeviceConfig::Ssd { .. } | DeviceConfig::Null { .. }),
         };
         let elevator = elevator::build(&config.elevator)?;
@@ -176,8 +167,9 @@ impl BlockLayer {
             self.unplug_all();
         }
         let unit = &mut self.units[dev as usize];
-        self.plugged -= usize::from(unit.queue.plugged());
+        let before = unit.queue.plugged();
         unit.queue.wait(slots_of(&mut self.slots, dev), dir, waiter, &mut self.wakes);
+        self.plugged = self.plugged + usize::from(unit.queue.plugged()) - usize::from(before);
     }
 
     /// A waiter that [`BlockLayer::next_wake`] named tries again with its bio.
@@ -212,7 +204,7 @@ impl BlockLayer {
         outcome
     }
 
-    /// Unplugs every queue (2.4: runs `tq_disk`; blk-mq: plug lists go down because their tasks sleep).
+    /// Unplugs every queue (2.4: runs `tq_disk`; blk-mq: the plug lists of all tasks go down, as if these slept).
     pub fn unplug_all(&mut self) {
         if self.plugged > 0 {
             for (dev, unit) in self.units.iter_mut().enumerate() {
@@ -224,12 +216,22 @@ impl BlockLayer {
 
     /// A task has submitted all that it wants to for now: its plug lists go down (`blk_finish_plug`).
     pub fn finish_plug(&mut self, task: u32, now: Nanos) {
-        if self.plugged > 0 {
-            for (dev, unit) in self.units.iter_mut().enumerate() {
-                let before = unit.queue.plugged();
-                unit.queue.finish_plug(slots_of(&mut self.slots, dev as DevId), task, now, &mut self.wakes);
-                self.plugged = self.plugged + usize::from(unit.queue.plugged()) - usize::from(before);
-            }
+        self.send_down(task, false, now);
+    }
+
+    /// A task goes to sleep with whatever it has on its plug lists: they go down (`blk_flush_plug` from the scheduler).
+    pub fn flush_plug(&mut self, task: u32, now: Nanos) {
+        self.send_down(task, true, now);
+    }
+
+    fn send_down(&mut self, task: u32, sleeps: bool, now: Nanos) {
+        if self.plugged == 0 {
+            return;
+        }
+        for (dev, unit) in self.units.iter_mut().enumerate() {
+            let before = unit.queue.plugged();
+            unit.queue.finish_plug(slots_of(&mut self.slots, dev as DevId), task, sleeps, now, &mut self.wakes);
+            self.plugged = self.plugged + usize::from(unit.queue.plugged()) - usize::from(before);
         }
     }
 
@@ -258,7 +260,7 @@ impl BlockLayer {
         for k in 0..n {
             let dev = (self.channel_user + k) % n;
             let unit = &self.units[dev];
-            if unit.queue.plugged() || unit.queue.elevator.len() == 0 {
+            if unit.queue.plugged() || unit.queue.len() == 0 {
                 continue;
             }
             let due = unit.last_start + unit.last_service + unit.last_service;
@@ -330,9 +332,9 @@ impl BlockLayer {
         self.wakes.pop_front()
     }
 
-    /// Requests in the elevator's hands (with an active head, the one in service among them).
+    /// Requests that wait for the device (with an active head, the one in service among them).
     pub fn queue_len(&self, dev: DevId) -> usize {
-        self.units[dev as usize].queue.elevator.len()
+        self.units[dev as usize].queue.len()
     }
 
     /// Requests at the devices.

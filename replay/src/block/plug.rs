@@ -1,13 +1,14 @@
 //! Plug lists of tasks (`blk_start_plug`, `block/blk-mq.c` and `blk-merge.c` of 6.1).
 //!
 //! A task holds back the requests that it makes; the next bio may join the newest of them without a look at the scheduler.
-//! The list goes down when the task sleeps or says so, when it is full, or when its newest request is large.
+//! The list goes down when the task sleeps or says so, when it is full, or when its newest (6.13+: oldest) request is large.
 //!
 //! Reduced: a list per task and device instead of one per task.
 
 use super::elevator::End;
 use super::request::Requests;
 use super::{Bio, RqId};
+use crate::config::PlugList;
 
 /// Requests on a list.
 const MOST: usize = 32;
@@ -16,7 +17,7 @@ const LARGE: u32 = 256;
 
 /// A task's list, oldest first.
 #[derive(Clone, Debug)]
-pub(crate) struct PlugList {
+pub(crate) struct Held {
     task: u32,
     pub(crate) rqs: Vec<RqId>,
 }
@@ -24,7 +25,7 @@ pub(crate) struct PlugList {
 /// The lists of all tasks that hold something back, in the order in which they began to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plugs {
-    lists: Vec<PlugList>,
+    lists: Vec<Held>,
 }
 
 impl Plugs {
@@ -59,25 +60,29 @@ impl Plugs {
     }
 
     /// Adds a request; the list that has to go down first, if it is full.
-    pub(crate) fn add(&mut self, rqs: &Requests, task: u32, rq: RqId) -> Option<PlugList> {
+    pub(crate) fn add(&mut self, rqs: &Requests, task: u32, rq: RqId, kind: PlugList) -> Option<Held> {
         let Some(list) = self.lists.iter_mut().find(|l| l.task == task) else {
-            self.lists.push(PlugList { task, rqs: vec![rq] });
+            self.lists.push(Held { task, rqs: vec![rq] });
             return None;
         };
-        let full = list.rqs.len() >= MOST || list.rqs.last().is_some_and(|&last| rqs[last].nr >= LARGE);
-        let down = full.then(|| PlugList { task, rqs: std::mem::take(&mut list.rqs) });
+        let telling = match kind {
+            PlugList::Stack => list.rqs.last(),
+            PlugList::Fifo => list.rqs.first(),
+        };
+        let full = list.rqs.len() >= MOST || telling.is_some_and(|&r| rqs[r].nr >= LARGE);
+        let down = full.then(|| Held { task, rqs: std::mem::take(&mut list.rqs) });
         list.rqs.push(rq);
         down
     }
 
     /// Takes a task's list.
-    pub(crate) fn finish(&mut self, task: u32) -> Option<PlugList> {
+    pub(crate) fn finish(&mut self, task: u32) -> Option<Held> {
         let at = self.lists.iter().position(|l| l.task == task)?;
         Some(self.lists.remove(at))
     }
 
     /// Takes all lists.
-    pub(crate) fn take_all(&mut self) -> Vec<PlugList> {
+    pub(crate) fn take_all(&mut self) -> Vec<Held> {
         std::mem::take(&mut self.lists)
     }
 }

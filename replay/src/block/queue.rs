@@ -8,11 +8,12 @@ use std::collections::VecDeque;
 use kreplay_traces::units::Nanos;
 
 use super::elevator::{AnyElevator, Context, Elevator, End, Spot, Verdict};
-use super::plug::{PlugList, Plugs};
+use super::plug::{Held, Plugs};
 use super::qos::Qos;
 use super::request::Requests;
 use super::slots::Slots;
 use super::{Bio, Dir, Hints, RqId, Submit, Waiter};
+use crate::config::PlugList;
 
 /// Fixed properties of a queue.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +28,12 @@ pub(crate) struct Limits {
     pub(crate) plugging: bool,
     /// Each task holds its requests back for a while.
     pub(crate) task_plugs: bool,
+    /// How.
+    pub(crate) plug_list: PlugList,
     /// Requests at the device at a time.
     pub(crate) depth: u32,
+    /// One more leaves the elevator and waits for a place at the device.
+    pub(crate) ahead: bool,
     /// The device has an arm to move.
     pub(crate) rotational: bool,
 }
@@ -51,6 +56,8 @@ pub(crate) struct Queue {
     pub(crate) elevator: AnyElevator,
     limits: Limits,
     plugged: bool,
+    /// Out of the elevator's hands, waiting for a place at the device.
+    ahead: Option<RqId>,
     in_flight: u32,
     dispatched: u64,
     last_end: u64,
@@ -73,6 +80,7 @@ impl Queue {
             elevator,
             limits,
             plugged: false,
+            ahead: None,
             in_flight: 0,
             dispatched: 0,
             last_end: 0,
@@ -185,19 +193,24 @@ impl Queue {
         outcome
     }
 
-    /// After [`Submit::Full`]: the process unplugs the queue and sleeps.
+    /// After [`Submit::Full`]: the process unplugs the queue (its own list, where tasks have lists) and sleeps.
     pub(crate) fn wait(&mut self, slots: &mut Slots, dir: Dir, waiter: Waiter, wakes: &mut VecDeque<Waiter>) {
         match self.held_back.take() {
             Some(bio) => {
-                self.unplug(slots, wakes);
+                self.goes_to_sleep(slots, waiter, wakes);
                 self.qos.wait(&bio, self.hints, waiter, self.now);
             }
             None => self.wait_slot(slots, dir, waiter, wakes),
         }
     }
 
+    fn goes_to_sleep(&mut self, slots: &mut Slots, waiter: Waiter, wakes: &mut VecDeque<Waiter>) {
+        self.plugged = false;
+        self.finish_plug(slots, waiter, true, self.now, wakes);
+    }
+
     fn wait_slot(&mut self, slots: &mut Slots, dir: Dir, waiter: Waiter, wakes: &mut VecDeque<Waiter>) {
-        self.unplug(slots, wakes);
+        self.goes_to_sleep(slots, waiter, wakes);
         slots.wait(dir, waiter);
         if !self.qos.is_off() {
             self.slot_sleepers.push((waiter, self.now));
@@ -263,7 +276,7 @@ impl Queue {
         self.last_taken = Some(Taken { rq, end: None, absorbed: None });
         if self.limits.task_plugs {
             self.rqs.life_mut(rq).hints = self.hints;
-            if let Some(down) = self.plugs.add(&self.rqs, bio.task, rq) {
+            if let Some(down) = self.plugs.add(&self.rqs, bio.task, rq, self.limits.plug_list) {
                 self.send_down(slots, down, false, wakes);
             }
         } else {
@@ -283,12 +296,13 @@ impl Queue {
         life.passed = dispatched;
     }
 
-    /// Hands a task's plug list to the elevator. Without one, a list that was finished (and not cut short by a sleep) is
-    /// issued from its newest request to its oldest: 6.1 keeps it as a stack.
-    fn send_down(&mut self, slots: &mut Slots, list: PlugList, sleeps: bool, wakes: &mut VecDeque<Waiter>) {
+    /// Hands a task's plug list to the elevator. Without one, a list that is kept as a stack and was finished (not cut short by
+    /// a sleep) is issued from its newest request to its oldest.
+    fn send_down(&mut self, slots: &mut Slots, list: Held, sleeps: bool, wakes: &mut VecDeque<Waiter>) {
         let hints = self.hints;
         let mut rqs = list.rqs;
-        if !sleeps && matches!(self.elevator, AnyElevator::NoScheduler(_)) {
+        let stack = self.limits.plug_list == PlugList::Stack;
+        if stack && !sleeps && matches!(self.elevator, AnyElevator::NoScheduler(_)) {
             rqs.reverse();
         }
         for rq in rqs {
@@ -303,29 +317,37 @@ impl Queue {
         self.hints = hints;
     }
 
-    /// A task says that it has submitted all it wants to for now.
-    pub(crate) fn finish_plug(&mut self, slots: &mut Slots, task: u32, now: Nanos, wakes: &mut VecDeque<Waiter>) {
+    /// A task says that it has submitted all it wants to for now, or it goes to sleep.
+    pub(crate) fn finish_plug(
+        &mut self,
+        slots: &mut Slots,
+        task: u32,
+        sleeps: bool,
+        now: Nanos,
+        wakes: &mut VecDeque<Waiter>,
+    ) {
         self.now = now;
         if let Some(list) = self.plugs.finish(task) {
-            self.send_down(slots, list, false, wakes);
+            self.send_down(slots, list, sleeps, wakes);
         }
     }
 
     /// The request to start now, if the queue is not plugged, the device has room and the elevator has one.
     pub(crate) fn dispatch(&mut self, now: Nanos) -> Option<RqId> {
         let depth = if self.limits.head_active { 1 } else { self.limits.depth };
-        if self.plugged || self.in_flight >= depth {
+        self.now = now;
+        if self.in_flight >= depth {
+            if self.limits.ahead && self.ahead.is_none() {
+                self.ahead = self.take(now);
+            }
             return None;
         }
-        self.now = now;
-        let cx = self.context(now, Dir::Read);
-        let rq = self.elevator.dispatch(&mut self.rqs, &cx)?;
+        let rq = self.ahead.take().or_else(|| self.take(now))?;
         self.in_flight += 1;
         if !self.qos.is_off() {
             self.qos.issued(rq, self.rqs[rq].dir, now);
         }
-        let r = &mut self.rqs[rq];
-        r.started = true;
+        let r = &self.rqs[rq];
         let (sector, end) = (r.sector, r.end());
         let life = self.rqs.life_mut(rq);
         life.d = now;
@@ -335,6 +357,22 @@ impl Queue {
         self.dispatched += 1;
         self.last_end = end;
         Some(rq)
+    }
+
+    /// Takes a request off the elevator: from now on nothing joins it.
+    fn take(&mut self, now: Nanos) -> Option<RqId> {
+        if self.plugged {
+            return None;
+        }
+        let cx = self.context(now, Dir::Read);
+        let rq = self.elevator.dispatch(&mut self.rqs, &cx)?;
+        self.rqs[rq].started = true;
+        Some(rq)
+    }
+
+    /// Requests that wait for the device: the elevator's, and the one taken ahead.
+    pub(crate) fn len(&self) -> usize {
+        self.elevator.len() + usize::from(self.ahead.is_some())
     }
 
     /// A request that was dispatched is done: frees its slot; its bios go to `out` in sector order.

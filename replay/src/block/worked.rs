@@ -384,3 +384,59 @@ fn kyber_leaves_a_quarter_of_the_tags_to_synchronous_requests() {
     assert_eq!(taken(&mut layer, Dir::Write, 0), 48);
     assert_eq!(taken(&mut layer, Dir::Read, 1000), 16);
 }
+
+/// Writes of the first class keep coming while a read of the same class waits; how many go before the read.
+fn writes_before_a_read(lower_class_waits: bool) -> usize {
+    let mut c = plugs("mq-deadline");
+    c.queue.task_plugs = false;
+    c.elevator.deadline.fifo_batch = 4;
+    let mut layer = layer(&c);
+    let urgent = Hints { class: IoClass::RealTime, ..Hints::default() };
+    for k in 0..40 {
+        layer.submit_as(0, bio(Dir::Write, 1000 + 100 * k, k as u32, 1), urgent, Nanos::ZERO);
+    }
+    let first = layer.start(Nanos::ZERO).expect("the device is free");
+    if lower_class_waits {
+        layer.submit_as(0, bio(Dir::Write, 500_000, 98, 2), Hints::default(), Nanos::ZERO);
+    }
+    layer.submit_as(0, bio(Dir::Read, 10, 99, 3), urgent, Nanos::ZERO);
+    let (mut running, mut bios, mut writes) = (vec![first], Vec::new(), 0);
+    while let Some(s) = running.pop() {
+        layer.complete(0, s.rq, s.done_at, &mut bios);
+        if bios.iter().any(|b| b.tag == 99) {
+            return writes;
+        }
+        writes += 1;
+        running.extend(layer.start(s.done_at));
+    }
+    usize::MAX
+}
+
+#[test]
+fn a_look_at_an_aged_lower_class_begins_the_batch_of_mq_deadline_anew() {
+    assert_eq!(writes_before_a_read(false), 4, "a batch");
+    // The look finds nothing old enough, but has set direction and length of the batch by then.
+    assert_eq!(writes_before_a_read(true), 40, "all of them");
+}
+
+#[test]
+fn mq_deadline_of_6_5_goes_on_by_place_before_it_by_the_next_request_of_then() {
+    let order = |by_place: bool| {
+        let mut c = plugs("mq-deadline");
+        c.queue.task_plugs = false;
+        c.elevator.deadline.next_by_place = by_place;
+        let mut layer = layer(&c);
+        for (tag, sector) in [1000, 3000].into_iter().enumerate() {
+            layer.submit(0, bio(Dir::Write, sector, tag as u32, 1), Nanos::ZERO);
+        }
+        let first = layer.start(Nanos::ZERO).expect("the device is free");
+        // Between the place of the first and the second, and too late to be the second's predecessor.
+        layer.submit(0, bio(Dir::Write, 2000, 2, 1), Nanos::ZERO);
+        let mut bios = Vec::new();
+        layer.complete(0, first.rq, first.done_at, &mut bios);
+        let next = layer.start(first.done_at).expect("two are left");
+        layer.complete(0, next.rq, next.done_at, &mut bios);
+        bios[0].tag
+    };
+    assert_eq!([order(false), order(true)], [1, 2]);
+}

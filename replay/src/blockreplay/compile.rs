@@ -1,7 +1,8 @@
 //! Block events to a [`BlockProgram`].
 //!
-//! Two passes: which devices queue bios, and which lie above others; then the bios with what became of them. What is held
-//! between rows is bounded by the bios in flight.
+//! One pass, in which what the trace holds is taken to be what it has shown so far: a device has bios of its own or not, the
+//! trace shows plug lists and requests being made or not. If the rest of the trace shows that a decision was made on less, a
+//! second pass begins with what is known then. What is held between rows is bounded by the bios in flight.
 
 use std::collections::BTreeMap;
 
@@ -42,11 +43,49 @@ impl Rows for &[BlockRow<'_>] {
     }
 }
 
-/// What the first pass learns of a device.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a trace shows of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
+    /// Bios.
     queued: u64,
+    /// Requests that went to the device.
     dispatched: u64,
+}
+
+impl Seen {
+    /// Its requests stand for its bios, of which the trace has none.
+    fn stands(self) -> bool {
+        self.queued == 0
+    }
+}
+
+/// What a trace shows on the whole.
+#[derive(Clone, Debug, Default)]
+struct Facts {
+    /// Devices by number.
+    devices: BTreeMap<i64, Seen>,
+    /// Tasks' plug lists (P).
+    plugs: bool,
+    /// Requests being made (G).
+    gets: bool,
+}
+
+impl Facts {
+    fn note(&mut self, row: &BlockRow<'_>) {
+        match row.action {
+            "Q" => self.devices.entry(row.dev).or_default().queued += 1,
+            "D" => self.devices.entry(row.dev).or_default().dispatched += 1,
+            "P" => self.plugs = true,
+            "G" => self.gets = true,
+            _ => {}
+        }
+    }
+
+    /// A device that queues bios but never dispatches, beside one that does, passes them on: its bios are queued again below.
+    /// Driving both would move everything twice.
+    fn driven(&self, s: Seen) -> bool {
+        s.dispatched > 0 || (s.queued > 0 && self.devices.values().all(|d| d.dispatched == 0))
+    }
 }
 
 /// Compiles the block events of a trace. `known` names devices (number, name, sectors) that the trace describes.
@@ -58,43 +97,57 @@ pub fn compile(
     known: &[(i64, Option<String>, Option<u64>)],
     mut rows: impl Rows,
 ) -> Result<BlockProgram, Error> {
-    let mut seen: BTreeMap<i64, Seen> = BTreeMap::new();
-    let (mut plugs, mut gets) = (false, false);
+    let mut c = Compiler::default();
     rows.each(&mut |row| {
-        let s = seen.entry(row.dev).or_default();
-        match row.action {
-            "Q" => s.queued += 1,
-            "D" => s.dispatched += 1,
-            "P" => plugs = true,
-            "G" => gets = true,
-            _ => {}
-        }
+        c.facts.note(row);
+        c.row(row);
     })?;
-    let any_dispatch = seen.values().any(|s| s.dispatched > 0);
-    let mut c = Compiler { gets, ..Compiler::default() };
-    c.program.trace_id = trace_id.to_owned();
-    c.program.coverage.plugs = plugs;
-    for (&number, s) in &seen {
-        // A device that queues bios but never dispatches, beside one that does, passes them on: its bios are queued again
-        // below. Driving both would move everything twice.
-        if s.dispatched == 0 && (any_dispatch || s.queued == 0) {
-            c.program.coverage.stacked += s.queued;
-            continue;
+    if c.mistaken() {
+        let facts = std::mem::take(&mut c.facts);
+        c = Compiler { seen: Some((facts.plugs, facts.gets)), facts, ..Compiler::default() };
+        let driven: Vec<_> =
+            c.facts.devices.iter().filter(|(_, s)| c.facts.driven(**s)).map(|(n, s)| (*n, *s)).collect();
+        for (number, s) in driven {
+            c.add_device(number, s.stands());
         }
-        let fact = known.iter().find(|k| k.0 == number);
-        let name = fact.and_then(|f| f.1.clone()).unwrap_or_else(|| format!("{}:{}", number >> 20, number & 0xf_ffff));
-        let sectors = Sectors(fact.and_then(|f| f.2).unwrap_or(0));
-        let index = c.program.devices.len() as u16;
-        c.program.devices.push(DeviceInfo { name, sectors, partitions: vec![Sectors::ZERO] });
-        c.program.coverage.from_dispatches += u64::from(s.queued == 0);
-        c.devices.insert(number, (index, s.queued == 0));
-        if c.program.devices.len() == usize::from(u16::MAX) {
-            break;
+        rows.each(&mut |row| c.row(row))?;
+    }
+    c.finish();
+    let Compiler { mut program, facts, devices, .. } = c;
+    program.trace_id = trace_id.to_owned();
+    program.coverage.plugs = facts.plugs;
+    for (number, s) in &facts.devices {
+        match devices.get(number) {
+            Some((_, stands)) => program.coverage.from_dispatches += u64::from(*stands),
+            None => program.coverage.stacked += s.queued,
         }
     }
-    rows.each(&mut |row| c.row(row))?;
-    c.finish();
-    Ok(c.program)
+    name_devices(&mut program, &devices, known);
+    Ok(program)
+}
+
+/// Gives the devices their names, and the order of their numbers.
+fn name_devices(
+    program: &mut BlockProgram,
+    devices: &FxHashMap<i64, (u16, bool)>,
+    known: &[(i64, Option<String>, Option<u64>)],
+) {
+    let mut numbers: Vec<(i64, u16)> = devices.iter().map(|(&number, &(index, _))| (number, index)).collect();
+    numbers.sort_unstable();
+    let mut place = vec![0; numbers.len()];
+    let reached: Vec<Sectors> = program.devices.iter().map(|d| d.sectors).collect();
+    program.devices.clear();
+    for (at, (number, index)) in numbers.into_iter().enumerate() {
+        place[usize::from(index)] = at as u16;
+        let fact = known.iter().find(|k| k.0 == number);
+        let name = fact.and_then(|f| f.1.clone()).unwrap_or_else(|| format!("{}:{}", number >> 20, number & 0xf_ffff));
+        let sectors = reached[usize::from(index)].max(Sectors(fact.and_then(|f| f.2).unwrap_or(0)));
+        program.devices.push(DeviceInfo { name, sectors, partitions: vec![Sectors::ZERO] });
+    }
+    if !place.is_sorted() {
+        program.actions.iter_mut().for_each(|a| a.dev = place[usize::from(a.dev)]);
+        program.requests.iter_mut().for_each(|r| r.dev = place[usize::from(r.dev)]);
+    }
 }
 
 /// From a bio to the release of its task's list, ns.
@@ -126,6 +179,12 @@ struct TaskState {
 #[derive(Default)]
 struct Compiler {
     program: BlockProgram,
+    /// What the trace has shown so far.
+    facts: Facts,
+    /// Second pass: whether it shows plug lists, and requests being made.
+    seen: Option<(bool, bool)>,
+    /// A decision was made on not having seen a P, or a G.
+    without: (bool, bool),
     /// Device number to index, and whether its requests stand for its bios.
     devices: FxHashMap<i64, (u16, bool)>,
     tasks: FxHashMap<i64, u32>,
@@ -138,12 +197,53 @@ struct Compiler {
     flushes: Vec<u32>,
     /// Requests at the device: (device, first sector, write) to index.
     flying: BTreeMap<(u16, u64, bool), u32>,
-    gets: bool,
 }
 
 impl Compiler {
+    fn add_device(&mut self, number: i64, stands: bool) -> Option<(u16, bool)> {
+        let index = u16::try_from(self.program.devices.len()).ok().filter(|i| *i < u16::MAX)?;
+        self.program.devices.push(DeviceInfo { name: String::new(), sectors: Sectors::ZERO, partitions: Vec::new() });
+        self.devices.insert(number, (index, stands));
+        Some((index, stands))
+    }
+
+    /// The device of a row. In the first pass the first Q or D of a device says what it is taken for.
+    fn device(&mut self, row: &BlockRow<'_>) -> Option<(u16, bool)> {
+        if let Some(&known) = self.devices.get(&row.dev) {
+            return Some(known);
+        }
+        match row.action {
+            "Q" | "D" if self.seen.is_none() => self.add_device(row.dev, row.action == "D"),
+            _ => None,
+        }
+    }
+
+    /// The first pass took something for what it is not.
+    fn mistaken(&self) -> bool {
+        let wrong = |(number, s): (&i64, &Seen)| {
+            let taken = self.devices.get(number).map(|d| d.1);
+            taken != self.facts.driven(*s).then(|| s.stands())
+        };
+        let (plugs, gets) = self.without;
+        (plugs && self.facts.plugs) || (gets && self.facts.gets) || self.facts.devices.iter().any(wrong)
+    }
+
+    /// Whether the trace shows plug lists.
+    fn shows_plugs(&mut self) -> bool {
+        let shown = self.seen.map_or(self.facts.plugs, |s| s.0);
+        self.without.0 |= !shown;
+        shown
+    }
+
+    /// Whether it shows requests being made.
+    fn shows_gets(&mut self) -> bool {
+        let shown = self.seen.map_or(self.facts.gets, |s| s.1);
+        self.without.1 |= !shown;
+        shown
+    }
+
     fn row(&mut self, row: &BlockRow<'_>) {
-        let Some(&(dev, from_dispatches)) = self.devices.get(&row.dev) else { return };
+        let Some((dev, from_dispatches)) = self.device(row) else { return };
         let at = Nanos(u64::try_from(row.time_ns).unwrap_or(0));
         let nr = row.len_bytes.and_then(|l| u64::try_from(l).ok()).unwrap_or(0) / SECTOR_BYTES;
         let sector = row.sector_512.and_then(|s| u64::try_from(s).ok());
@@ -246,9 +346,11 @@ impl Compiler {
         let state = &mut self.states[task as usize];
         state.doubtful = None;
         let Some(last) = state.last.filter(|&l| l < number) else { return };
+        let plugs = self.shows_plugs();
+        let state = &mut self.states[task as usize];
         let a = &mut self.program.actions[last as usize];
         let gap = at.saturating_sub(state.busy.max(a.at));
-        if !self.program.coverage.plugs {
+        if !plugs {
             a.hold_ns = if gap <= BURST { NO_UNPLUG } else { 0 };
         } else if a.hold_ns == NO_UNPLUG && gap > FORGOTTEN {
             a.hold_ns = FORGOTTEN.get() as u32;
@@ -271,15 +373,15 @@ impl Compiler {
 
     fn unplug(&mut self, row: &BlockRow<'_>, at: Nanos) {
         let Some(task) = self.known_task(row) else { return };
-        let gets = self.gets;
         let state = &mut self.states[task as usize];
         let Some(last) = state.last else { return };
         state.plugged = false;
         // In the middle of a bio the list is released by rule, which the replay has itself: for its size, or before the task
         // sleeps for a tag.
-        if gets && state.left > 0 {
+        if state.left > 0 && self.shows_gets() {
             return;
         }
+        let state = &mut self.states[task as usize];
         let a = &mut self.program.actions[last as usize];
         state.doubtful = Some((last, a.hold_ns));
         a.hold_ns = hold(a.at, at);

@@ -11,6 +11,7 @@ mod plug;
 mod program;
 mod rows;
 mod sequence;
+mod slab;
 #[cfg(test)]
 mod tests;
 

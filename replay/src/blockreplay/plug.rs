@@ -1,7 +1,8 @@
 //! A task's plug list (Linux 6.1 `block/blk-mq.c`, `blk_add_rq_to_plug`, and `block/blk-merge.c`,
 //! `blk_attempt_plug_merge`): requests that a task collects before it hands them over together.
 
-use crate::block::{Bio, BioKind, Dir};
+use crate::block::{Bio, BioKind, Dir, Hints};
+use crate::config::PlugList;
 use kreplay_traces::units::Sectors;
 
 /// A list of so many requests is released.
@@ -15,6 +16,8 @@ pub(super) struct Bundle {
     pub(super) dev: u16,
     pub(super) dir: Dir,
     pub(super) kind: BioKind,
+    /// Of its first bio.
+    pub(super) hints: Hints,
     pub(super) sector: u64,
     pub(super) nr: u32,
     /// First and last of its pieces.
@@ -84,8 +87,12 @@ impl Plug {
     }
 
     /// The list has to be released before another request is added.
-    pub(super) fn full(&self) -> bool {
-        self.held.len() >= MOST || self.held.last().is_some_and(|l| l.nr >= LARGE)
+    pub(super) fn full(&self, kind: PlugList) -> bool {
+        let telling = match kind {
+            PlugList::Stack => self.held.last(),
+            PlugList::Fifo => self.held.first(),
+        };
+        self.held.len() >= MOST || telling.is_some_and(|b| b.nr >= LARGE)
     }
 
     pub(super) fn push(&mut self, b: Bundle) {

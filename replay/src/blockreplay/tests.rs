@@ -150,10 +150,89 @@ fn a_write_with_flushes_is_complete_after_the_second_one() {
 }
 
 #[test]
+fn decades_between_two_events_are_not_told_second_by_second() {
+    #[derive(Default)]
+    struct Seconds(Vec<u64>);
+    impl Observe for Seconds {
+        fn second(&mut self, at: Nanos, _: [u64; 2], _: u64) {
+            self.0.push(at.get() / 1_000_000_000);
+        }
+    }
+    let seconds = |gap_s: i64| {
+        let rows = [row(0, "Q", "R", 0, 8, 1), row(gap_s * 1_000_000, "Q", "R", 5_000, 8, 1)];
+        let mut seen = Seconds::default();
+        run(&program(&rows), &modern("none"), Pacing::Recorded, &mut seen, &AtomicBool::new(false)).expect("runs");
+        seen.0
+    };
+    assert_eq!(seconds(3), [1, 2, 3]);
+    assert_eq!(seconds(1_000_000_000), [1, 1_000_000_000]);
+}
+
+#[test]
 fn an_empty_trace_is_an_error() {
     let p = program(&[]);
     let end = run(&p, &modern("none"), Pacing::Closed, &mut (), &AtomicBool::new(false));
     assert_eq!(end.unwrap_err(), BlockReplayError::Empty);
+}
+
+#[test]
+fn the_oldest_or_the_newest_request_of_a_plug_list_tells_when_it_has_to_go() {
+    // A small request first, then two of 128 KiB; the list is never released by an event before 90 us.
+    let rows = [
+        row(0, "Q", "R", 10_000, 8, 1),
+        row(0, "G", "R", 10_000, 8, 1),
+        bare(0, "P", 1),
+        row(10, "Q", "R", 100, 256, 1),
+        row(20, "Q", "R", 5_000, 256, 1),
+        row(20, "G", "R", 5_000, 256, 1),
+        bare(90, "U", 1),
+    ];
+    let inserted = |kind: PlugList| {
+        let mut c = modern("none");
+        c.queue.plug_list = kind;
+        play(&program(&rows), &c, Pacing::Recorded).0.requests.iter().map(|r| r.i.get() / 1000).collect::<Vec<_>>()
+    };
+    assert_eq!(inserted(PlugList::Fifo), [90, 90, 90]);
+    assert_eq!(inserted(PlugList::Stack), [20, 20, 90]);
+}
+
+#[test]
+fn one_request_leaves_the_scheduler_ahead_of_the_device() {
+    // A disk that takes one command: the second request (far away) is out of the scheduler's hands when a nearer one comes.
+    let rows = [row(0, "Q", "R", 0, 8, 1), row(10, "Q", "R", 1_000_000, 8, 2), row(20, "Q", "R", 500_000, 8, 3)];
+    let order = |ahead: bool| {
+        let mut c = modern("mq-deadline");
+        c.queue.dispatch_ahead = ahead;
+        c.elevator.deadline.next_by_place = true;
+        if let DeviceConfig::Rotating { queue_depth, .. } = &mut c.device {
+            *queue_depth = 1;
+        }
+        let mut seen = play(&program(&rows), &c, Pacing::Recorded).0.requests;
+        seen.sort_by_key(|r| r.d);
+        seen.iter().map(|r| r.sector.get()).collect::<Vec<_>>()
+    };
+    assert_eq!(order(false), [0, 500_000, 1_000_000]);
+    assert_eq!(order(true), [0, 1_000_000, 500_000]);
+}
+
+#[test]
+fn priorities_of_tasks_reach_the_scheduler() {
+    let named = |us: i64, sector: i64, comm: &'static str, pid: i64| BlockRow {
+        comm: Some(comm),
+        ..row(us, "Q", "R", sector, 8, pid)
+    };
+    let rows = [named(0, 0, "x", 1), named(10, 1_000, "idler", 2), named(20, 9_000_000, "urgent", 3)];
+    let mut c = modern("mq-deadline");
+    if let DeviceConfig::Rotating { queue_depth, .. } = &mut c.device {
+        *queue_depth = 1;
+    }
+    c.queue.priorities = "idler=idle urg*=rt:2".to_owned();
+    let mut seen = play(&program(&rows), &c, Pacing::Recorded).0.requests;
+    seen.sort_by_key(|r| r.d);
+    assert_eq!(seen.iter().map(|r| r.sector.get()).collect::<Vec<_>>(), [0, 9_000_000, 1_000]);
+    c.queue.priorities = "nonsense".to_owned();
+    let end = run(&program(&rows), &c, Pacing::Recorded, &mut (), &AtomicBool::new(false));
+    assert!(matches!(end, Err(BlockReplayError::Config(why)) if why.contains("nonsense")));
 }
 
 proptest! {

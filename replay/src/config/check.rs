@@ -1,8 +1,9 @@
 //! Ranges that the types of [`crate::config`] cannot say: one list for variants from files and for configurations built in
 //! code.
 
+use super::priority;
 use crate::block;
-use crate::config::{Config, DeviceConfig};
+use crate::config::{Config, DeviceConfig, QueueConfig};
 use crate::variant::nearest_or_longer;
 use crate::writeback::MAX_BATCH;
 
@@ -43,12 +44,7 @@ pub fn ranges(c: &Config) -> Result<(), Wrong> {
     within("writeback.batch", c.writeback.batch, 1, MAX_BATCH as u32)?;
     within("writeback.interval-ms", c.writeback.interval_ms, 1, MOST_MS)?;
     within("writeback.expire-ms", c.writeback.expire_ms, 0, MOST_MS)?;
-    if c.queue.slots != 0 {
-        within("queue.slots", u64::from(c.queue.slots), 2, MOST_REQUESTS)?;
-    }
-    within("queue.batch-divisor", c.queue.batch_divisor, 1, u32::MAX)?;
-    within("queue.max-sectors", c.queue.max_sectors, 8, 65_535)?;
-    within("queue.max-segments", c.queue.max_segments, 1, u32::MAX)?;
+    queue(&c.queue)?;
     elevator(c)?;
     nested("elevator", serde_json::to_value(&c.elevator).unwrap_or_default(), "elevator")?;
     nested("queue", serde_json::to_value(&c.queue).unwrap_or_default(), "queue")?;
@@ -104,6 +100,18 @@ fn machine(c: &Config) -> Result<(), Wrong> {
     Ok(())
 }
 
+/// Ranges of the request queue.
+pub(crate) fn queue(c: &QueueConfig) -> Result<(), Wrong> {
+    if c.slots != 0 {
+        within("queue.slots", u64::from(c.slots), 2, MOST_REQUESTS)?;
+    }
+    within("queue.batch-divisor", c.batch_divisor, 1, u32::MAX)?;
+    within("queue.max-sectors", c.max_sectors, 8, 65_535)?;
+    within("queue.max-segments", c.max_segments, 1, u32::MAX)?;
+    priority::parse(&c.priorities).map_err(|what| ("queue.priorities", what))?;
+    Ok(())
+}
+
 fn elevator(c: &Config) -> Result<(), Wrong> {
     let elevators = || block::policies().iter().map(|p| p.name);
     let name = c.elevator.policy.as_str();
@@ -120,7 +128,9 @@ fn elevator(c: &Config) -> Result<(), Wrong> {
     within("elevator.deadline.prio-aging-expire-ms", d.prio_aging_expire_ms, 0, MOST_MS)
 }
 
-fn device(device: &DeviceConfig) -> Result<(), Wrong> {
+/// Ranges of a device model: a disk that transfers nothing never finishes, a buffer drains at a page per unit in the time
+/// that programming takes, and what is written is written at least once.
+pub(crate) fn device(device: &DeviceConfig) -> Result<(), Wrong> {
     let depth = |n: u32| within("device.queue-depth", u64::from(n), 1, MOST_REQUESTS);
     match device {
         DeviceConfig::Rotating {
@@ -165,9 +175,9 @@ fn device(device: &DeviceConfig) -> Result<(), Wrong> {
             depth(*queue_depth)?;
             within("device.units", *units, 1, 65_536)?;
             within("device.page-bytes", *page_bytes, 512, 1 << 30)?;
+            within("device.program-ns", *program_ns, 1, MOST_NS)?;
             for (key, ns) in [
                 ("device.read-ns", read_ns),
-                ("device.program-ns", program_ns),
                 ("device.ack-ns", ack_ns),
                 ("device.overhead-ns", overhead_ns),
                 ("device.erase-ns", erase_ns),
@@ -177,7 +187,7 @@ fn device(device: &DeviceConfig) -> Result<(), Wrong> {
             within("device.erase-pages", *erase_pages, 0, 1 << 30)?;
             within("device.link-bytes-s", *link_bytes_s, 1, MOST_BYTES)?;
             within("device.buffer-bytes", *buffer_bytes, 1, MOST_BYTES)?;
-            within("device.write-amplification-pct", *write_amplification_pct, 0, 100_000)
+            within("device.write-amplification-pct", *write_amplification_pct, 100, 100_000)
         }
     }
 }

@@ -67,6 +67,9 @@ pub struct DeadlineConfig {
     pub front_merges: bool,
     /// A request of a lower priority class is dispatched before a higher class once it is older than this, ms.
     pub prio_aging_expire_ms: u64,
+    /// mq-deadline, 6.5+: a batch goes on with the first request at or behind the place of the last one; before, with the one
+    /// that followed that when it was dispatched, whatever came between since.
+    pub next_by_place: bool,
     /// mq-deadline: scheduler tags that writes and asynchronous reads may use; 0 = all (6.1's default).
     pub async_depth: u32,
 }
@@ -80,6 +83,7 @@ impl Default for DeadlineConfig {
             fifo_batch: 16,
             front_merges: true,
             prio_aging_expire_ms: 10_000,
+            next_by_place: false,
             async_depth: 0,
         }
     }

@@ -29,6 +29,17 @@ pub struct QueueConfig {
     /// Each task holds back what it submits until it waits, has 32 requests, or made one of 128 KiB (blk_start_plug).
     #[serde(default)]
     pub task_plugs: bool,
+    /// How a task's list is kept.
+    #[serde(default)]
+    pub plug_list: PlugList,
+    /// blk-mq with a scheduler: once the device is full, one request more leaves the scheduler and waits for the next free
+    /// place; nothing merges with it or passes it (`blk_mq_do_dispatch_sched`, the dispatch list of a hardware queue).
+    #[serde(default)]
+    pub dispatch_ahead: bool,
+    /// I/O priorities of the tasks of a block trace: `WHO=CLASS[:LEVEL]` separated by blanks, the first that fits counts. WHO:
+    /// a process number, a name, or NAME*; CLASS: rt, be, idle; LEVEL: 0 to 7, default 4. Others are best effort, 4.
+    #[serde(default)]
+    pub priorities: String,
     /// 2.4.1 to 2.4.7: processes wait while buffers for two thirds of memory are queued, on all devices together.
     #[serde(default)]
     pub queued_limit: bool,
@@ -82,6 +93,18 @@ pub enum IocostModel {
     SsdDefault,
     /// Fast flash.
     SsdFast,
+}
+
+/// A task's list of requests (`blk_add_rq_to_plug`): which of them tells by its size that the list has to go down, and in
+/// which order a queue without a scheduler gets them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlugList {
+    /// 6.1 to 6.12: the newest; from the newest to the oldest, unless a sleep cuts the list short.
+    #[default]
+    Stack,
+    /// 6.13+: the oldest; in order.
+    Fifo,
 }
 
 /// Request slots of a queue by memory size.

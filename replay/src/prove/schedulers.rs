@@ -22,7 +22,7 @@ use kreplay_traces::units::Nanos;
 use super::{Figure, FigureReport, RunFigures, median_error};
 use crate::block::{Dir, IoRecord, policies};
 use crate::blockreplay::{self, Action, BioDone, BlockProgram, Dispatched, Observe, agreement};
-use crate::config::Config;
+use crate::config::{Config, ElevatorConfig};
 use crate::sim::Pacing;
 use crate::variant::{Library, recorded_device};
 
@@ -80,21 +80,64 @@ fn configure(scheduler: &str, facts: &BTreeMap<String, String>) -> Result<Config
     let depth: u32 = facts.get("facts.device_queue_depth").and_then(|d| d.parse().ok()).ok_or("no queue depth")?;
     // Without a scheduler the device's own tags are all there are.
     c.queue.slots = if scheduler == "none" { depth } else { small("nr_requests").unwrap_or(256) }.max(2);
-    let d = &mut c.elevator.deadline;
-    let set = |key: &str, field: &mut u64| {
-        if let Some(n) = number(&format!("iosched/{key}")) {
-            *field = n;
-        }
-    };
-    if scheduler == "mq-deadline" {
-        set("read_expire", &mut d.read_expire_ms);
-        set("write_expire", &mut d.write_expire_ms);
-        set("prio_aging_expire", &mut d.prio_aging_expire_ms);
-        d.fifo_batch = small("iosched/fifo_batch").unwrap_or(d.fifo_batch);
-        d.writes_starved = small("iosched/writes_starved").unwrap_or(d.writes_starved);
-        d.front_merges = number("iosched/front_merges").map_or(d.front_merges, |n| n != 0);
-    }
+    c.queue.priorities = priorities(facts);
+    tunables(scheduler, &|key| number(&format!("iosched/{key}")), &mut c.elevator);
     Ok(c)
+}
+
+/// Tunables of the scheduler as the recording lists them (its sysfs files).
+fn tunables(scheduler: &str, number: &dyn Fn(&str) -> Option<u64>, c: &mut ElevatorConfig) {
+    let set = |key: &str, field: &mut u64| *field = number(key).unwrap_or(*field);
+    let small = |key: &str, field: &mut u32| {
+        *field = number(key).and_then(|n| u32::try_from(n).ok()).unwrap_or(*field);
+    };
+    let flag = |key: &str, field: &mut bool| *field = number(key).map_or(*field, |n| n != 0);
+    match scheduler {
+        "mq-deadline" => {
+            let d = &mut c.deadline;
+            set("read_expire", &mut d.read_expire_ms);
+            set("write_expire", &mut d.write_expire_ms);
+            set("prio_aging_expire", &mut d.prio_aging_expire_ms);
+            small("fifo_batch", &mut d.fifo_batch);
+            small("writes_starved", &mut d.writes_starved);
+            flag("front_merges", &mut d.front_merges);
+        }
+        "bfq" => {
+            let b = &mut c.bfq;
+            set("fifo_expire_async", &mut b.fifo_expire_async_ms);
+            set("fifo_expire_sync", &mut b.fifo_expire_sync_ms);
+            set("back_seek_max", &mut b.back_seek_max_kib);
+            set("back_seek_penalty", &mut b.back_seek_penalty);
+            set("slice_idle", &mut b.slice_idle_ms);
+            set("timeout_sync", &mut b.timeout_sync_ms);
+            set("max_budget", &mut b.max_budget);
+            flag("low_latency", &mut b.low_latency);
+        }
+        "kyber" => {
+            for (key, field) in
+                [("read_lat_nsec", &mut c.kyber.read_lat_us), ("write_lat_nsec", &mut c.kyber.write_lat_us)]
+            {
+                *field = number(key).map_or(*field, |ns| ns / 1000);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Which I/O priority the recorded processes had.
+///
+/// A process that asks for none has the class of its processor scheduling policy and the level of its nice value
+/// (`__get_task_ioprio` of 6.18; the recordings made with ftrace show it at each request): the load ran with the nice value
+/// that the recording names, or under a real-time policy together with the kernel's workers (nice -10); ext4 asks for best
+/// effort, 3, for its journal, and its lazy initialisation has no say.
+fn priorities(facts: &BTreeMap<String, String>) -> String {
+    let key = |key: &str| facts.get(&format!("facts.keys.{key}")).and_then(|v| v.parse::<i64>().ok()).unwrap_or(0);
+    let (workers, load) = if key("rt") != 0 {
+        ("rt:2".to_owned(), "rt:4".to_owned())
+    } else {
+        ("be:4".to_owned(), format!("be:{}", (key("nice").clamp(-20, 19) + 20) / 5))
+    };
+    format!("jbd2/*=be:3 ext4lazyinit=be:4 kworker/*={workers} *={load}")
 }
 
 #[derive(Default)]

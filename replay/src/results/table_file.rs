@@ -2,10 +2,12 @@
 
 use super::error::{Result, ResultError};
 use super::tables::Columns;
+use arrow::datatypes::{DataType, Schema};
 use kreplay_traces::hashing::{HashingWriter, WriteFault};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -39,8 +41,8 @@ impl<C: Columns> TableFile<C> {
         let file = File::create_new(&path).map_err(|e| ResultError::io("create", &path, e))?;
         let sink = HashingWriter::new(BufWriter::with_capacity(256 * 1024, file));
         let fault = sink.fault();
-        let writer =
-            ArrowWriter::try_new(sink, C::schema(), Some(properties())).map_err(|e| encode(&path, &fault, e))?;
+        let writer = ArrowWriter::try_new(sink, C::schema(), Some(properties(&C::schema())))
+            .map_err(|e| encode(&path, &fault, e))?;
         Ok(Self { path, columns: C::default(), writer, fault, rows: 0 })
     }
 
@@ -74,13 +76,22 @@ impl<C: Columns> TableFile<C> {
 }
 
 /// Everything that reaches the bytes is fixed here.
-fn properties() -> WriterProperties {
-    WriterProperties::builder()
+///
+/// Numbers are packed as differences: times, places and durations hardly repeat, and to look each of them up in a dictionary
+/// took longer than to simulate them.
+fn properties(schema: &Schema) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).expect("1 is a zstd level")))
         .set_created_by("kreplay".to_owned())
         .set_max_row_group_row_count(Some(GROUP_ROWS))
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .build()
+        .set_statistics_enabled(EnabledStatistics::Chunk);
+    for field in schema.fields().iter().filter(|f| f.data_type() == &DataType::Int64) {
+        let column = ColumnPath::from(field.name().as_str());
+        properties = properties
+            .set_column_dictionary_enabled(column.clone(), false)
+            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+    }
+    properties.build()
 }
 
 fn encode(path: &Path, fault: &WriteFault, e: parquet::errors::ParquetError) -> ResultError {

@@ -193,8 +193,7 @@ impl Sim<'_> {
                 };
                 let unplugs = !self.config.reclaim.aging.kswapd_free_only;
                 if unplugs && (driver != AgingDriver::Rounds || rests) {
-                    self.block.unplug_all();
-                    self.kick();
+                    self.unplug(t);
                 }
                 if rests {
                     set(self, Kswapd::Sleep);

@@ -67,8 +67,7 @@ impl Sim<'_> {
             (0, true) => Frame::Kswapd { at: Kswapd::Zone, class: NORMAL as u8, more: false },
             (0, false) => {
                 // Balanced: run tq_disk and sleep.
-                self.block.unplug_all();
-                self.kick();
+                self.unplug(t);
                 Frame::Kswapd { at: Kswapd::Sleep, class: 0, more: false }
             }
             _ => Frame::Kswapd { at: Kswapd::Zone, class: class - 1, more },
@@ -98,8 +97,7 @@ impl Sim<'_> {
                 }
                 self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Waited });
                 if self.config.writeback.policy == WritebackPolicy::WakeBdflush {
-                    self.block.unplug_all();
-                    self.kick();
+                    self.unplug(t);
                     return Flow::Continue;
                 }
                 if let Some(page) = writeback::first_locked(&mut self.mm) {
@@ -120,8 +118,7 @@ impl Sim<'_> {
             Kupdate::Begin => {
                 set(self, Kupdate::Sleep);
                 if self.config.writeback.policy == WritebackPolicy::WakeBdflush {
-                    self.block.unplug_all();
-                    self.kick();
+                    self.unplug(t);
                     return Flow::Continue;
                 }
                 if let Some(page) = writeback::first_locked(&mut self.mm) {

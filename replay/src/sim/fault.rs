@@ -245,7 +245,10 @@ impl Sim<'_> {
 
     pub(super) fn step_read_around(&mut self, t: u32, first: u32, end: u32, at: Bring) -> Flow {
         match at {
-            Bring::Next if first >= end => self.tasks[t as usize].pop(0),
+            Bring::Next if first >= end => {
+                self.finish_plug(t);
+                self.tasks[t as usize].pop(0);
+            }
             Bring::Next if self.mm.page(first).any(flag::PRESENT) => {
                 self.tasks[t as usize].set_top(Frame::ReadAround { first: first + 1, end, at });
             }

@@ -5,10 +5,11 @@ use super::frame::{Bread, Bring, FAILED, Frame};
 use super::sched::Flow;
 use super::task::{At, Wait};
 use super::{InFlight, Sim};
-use crate::block::{Bio, BioKind, Dir, Submit};
+use crate::block::{Bio, BioKind, Cause as IoCause, Dir, Hints, Submit};
 use crate::config::MetadataMark;
 use crate::mm::page::flag;
 use crate::mm::zone::AllocFlags;
+use crate::program::Op;
 use crate::results::{Cause, ResultSink};
 use kreplay_traces::units::{Nanos, SECTORS_PER_PAGE, Sectors};
 
@@ -30,6 +31,45 @@ impl Sim<'_> {
         {
             self.block_timer = Some(at);
             self.events.push(at.max(self.now), Event::BlockTimer);
+        }
+    }
+
+    /// What a task's bio is for, as schedulers since 2.6 and throttles ask (`wbc_to_write_flags` of 6.1: synchronous what
+    /// fsync and sync write, background what the flusher writes for age or level).
+    pub(super) fn hints_of(&self, t: u32, dir: Dir) -> Hints {
+        let task = &self.tasks[t as usize];
+        let cause = match (dir, task.chain()[0]) {
+            (Dir::Read, _) => IoCause::default(),
+            (Dir::Write, Frame::Kswapd { .. }) => IoCause::Reclaim,
+            (Dir::Write, Frame::Bdflush { .. } | Frame::Kupdate { .. }) => IoCause::Background,
+            (Dir::Write, _) if task.chain().contains(&Frame::Reclaim) => IoCause::Writeback,
+            (Dir::Write, _) => match self.current_op(t) {
+                Some(Op::Fsync { .. } | Op::Sync) => IoCause::Sync,
+                _ => IoCause::Writeback,
+            },
+        };
+        Hints { cause, ..Hints::default() }
+    }
+
+    /// What tasks hold back goes to the devices: the queues' plugs, or where tasks have lists of their own, this one's.
+    pub(super) fn unplug(&mut self, t: u32) {
+        if !self.block.any_plugged() {
+            return;
+        }
+        if self.config.queue.task_plugs {
+            self.block.flush_plug(t, self.now);
+        } else {
+            self.block.unplug_all();
+        }
+        self.kick();
+    }
+
+    /// A task has submitted all that it wants to for now (`blk_finish_plug`); queues with a plug of their own know no such
+    /// thing.
+    pub(super) fn finish_plug(&mut self, t: u32) {
+        if self.config.queue.task_plugs && self.block.any_plugged() {
+            self.block.finish_plug(t, self.now);
+            self.kick();
         }
     }
 
@@ -255,6 +295,7 @@ impl Sim<'_> {
 
     pub(super) fn step_write_some(&mut self, t: u32, next: u8, len: u8) -> Flow {
         if next == len {
+            self.finish_plug(t);
             self.tasks[t as usize].pop(0);
             return Flow::Continue;
         }
@@ -301,6 +342,7 @@ impl Sim<'_> {
         let own = self.mm.page(page).slot;
         let target = if slot < end { self.mm.swap.owner(slot) } else { Some(page) };
         let finished = |sim: &mut Self| {
+            sim.finish_plug(t);
             sim.tasks[t as usize].pop(0);
             Flow::Continue
         };
@@ -361,7 +403,6 @@ impl Sim<'_> {
 
     /// A wait on a page, by what the waiter does: its own read, somebody's lock, or a sync.
     pub(super) fn page_wait_cause(&self, t: u32) -> Cause {
-        use crate::program::Op;
         let task = &self.tasks[t as usize];
         if task.daemon {
             return Cause::Sync;

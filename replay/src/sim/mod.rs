@@ -569,9 +569,10 @@ impl<'p> Sim<'p> {
     /// Offer a bio; counts what vmstat counts, which is at submission.
     fn submit_bio(&mut self, dev: u32, bio: Bio, retry: Option<u32>) -> Submit {
         let now = self.now;
+        let hints = self.hints_of(bio.task, bio.dir);
         let s = match retry {
-            Some(t) => self.block.retry(dev, bio, t, now),
-            None => self.block.submit(dev, bio, now),
+            Some(t) => self.block.retry_as(dev, bio, hints, t, now),
+            None => self.block.submit_as(dev, bio, hints, now),
         };
         if s != Submit::Full {
             let n = u64::from(bio.nr);

@@ -174,6 +174,7 @@ impl Sim<'_> {
         if !matches!(op, Op::Read { .. } | Op::Write { .. } | Op::Mark { .. } | Op::Touch { .. }) {
             self.charge(self.config.machine.syscall_ns);
         }
+        self.finish_plug(t);
         self.end_op(t, op, sink);
         Flow::Continue
     }
@@ -245,6 +246,7 @@ impl Sim<'_> {
     }
 
     fn end_task(&mut self, t: u32, _sink: &mut dyn ResultSink) -> Flow {
+        self.finish_plug(t);
         for area in self.mm.spaces.areas(t) {
             self.unmap_area(t, area);
         }

@@ -313,6 +313,7 @@ impl Sim<'_> {
             o.raend = u64::from(base) + u64::from(done) + 1;
             o.ramax = (2 * o.ramax).min(max);
         }
+        self.finish_plug(t);
         self.tasks[t as usize].pop(0);
         if self.mm.aging.is_some_and(|r| r.drop_behind) && done > 0 {
             self.drop_behind(t);

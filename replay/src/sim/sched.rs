@@ -139,6 +139,9 @@ impl Sim<'_> {
     pub(super) fn block_on(&mut self, t: u32, wait: Wait) -> Flow {
         let end = self.local_now();
         self.tasks[t as usize].account(Cause::Cpu, end);
+        if self.config.queue.task_plugs {
+            self.unplug(t);
+        }
         let cause = self.cause_of(t, wait);
         let task = &mut self.tasks[t as usize];
         task.wait = wait;
@@ -156,10 +159,7 @@ impl Sim<'_> {
     /// Wait for a page's lock or buffer: unplugs all queues first, as `sync_page` and `wait_on_buffer` do.
     pub(super) fn wait_on_page(&mut self, t: u32, wait: Wait) -> Flow {
         let (Wait::Page(id) | Wait::Buffer(id)) = wait else { unreachable!("not a page wait: {wait:?}") };
-        if self.block.any_plugged() {
-            self.block.unplug_all();
-            self.kick();
-        }
+        self.unplug(t);
         let page = self.mm.page_mut(id);
         let first = std::mem::replace(&mut page.waiters, t + 1);
         self.tasks[t as usize].next_waiter = first;

@@ -307,3 +307,65 @@ fn flags_do_not_overlap() {
     ];
     assert_eq!(all.iter().fold(0, |a, b| a | b).count_ones() as usize, all.len());
 }
+
+/// Today's request queue under the machine: tags, plug lists of tasks, a disk that takes several commands.
+fn with_plug_lists(policy: &str) -> crate::config::Config {
+    let mut c = config();
+    policy.clone_into(&mut c.elevator.policy);
+    c.queue.wake = crate::config::WakeRule::Tags;
+    c.queue.slots = 64;
+    c.queue.batch_divisor = 1;
+    c.queue.max_sectors = 1024;
+    c.queue.head_active = false;
+    c.queue.plugging = false;
+    c.queue.task_plugs = true;
+    c.queue.plug_list = crate::config::PlugList::Fifo;
+    c.queue.dispatch_ahead = true;
+    if let crate::config::DeviceConfig::Rotating { queue_depth, .. } = &mut c.device {
+        *queue_depth = 4;
+    }
+    c
+}
+
+#[test]
+fn a_task_releases_its_plug_list_when_it_waits_and_when_a_call_ends() {
+    for policy in ["none", "mq-deadline", "bfq", "kyber"] {
+        let mut b = Builder::new();
+        let (f, o) = (b.file(4096, 4096), b.ofd());
+        b.task(read_all(o, f, 16 * MIB, 4096));
+        let (g, p) = (b.file(8192, 0), b.ofd());
+        let mut ops = write_all(p, g, 32 * MIB, 65536);
+        ops.push(Op::Fsync { file: g });
+        b.task(ops);
+        let area = b.anon(2, 40 * 256);
+        let touch = Op::Touch { area, first: 0, count: 40 * 256, stride: 1, write: true };
+        b.task(vec![Op::Map { area }, touch, touch, Op::Unmap { area }]);
+        let (summary, sink) = play(&b.build(), &with_plug_lists(policy));
+        assert!(summary.finished, "{policy}: {summary:?}");
+        let c = sink.counters.unwrap();
+        assert!(c.disk_read_bytes >= 16 * MIB && c.disk_write_bytes >= 32 * MIB, "{policy}: {c:?}");
+        assert!(c.read_merges > c.read_requests, "{policy}: what is read ahead comes down as one request: {c:?}");
+    }
+}
+
+#[test]
+fn what_a_write_is_for_is_told_by_who_submits_it() {
+    use crate::block::{Cause, Dir};
+    use crate::sim::frame::Frame;
+    let mut b = Builder::new();
+    let (f, o) = (b.file(16, 16), b.ofd());
+    b.task(vec![Op::Open { ofd: o, file: f, create: false, truncate: false }, Op::Fsync { file: f }]);
+    let program = b.build();
+    let config = config();
+    let mut sim = crate::sim::Sim::new(&program, &config, 0, crate::sim::Pacing::Closed).unwrap();
+    let cause = |sim: &crate::sim::Sim<'_>, t: u32| sim.hints_of(t, Dir::Write).cause;
+    assert_eq!(cause(&sim, sim.kswapd), Cause::Reclaim);
+    assert_eq!(cause(&sim, sim.bdflush), Cause::Background);
+    assert_eq!(cause(&sim, 0), Cause::Writeback);
+    sim.tasks[0].in_op = true;
+    sim.tasks[0].this_op = 1;
+    assert_eq!(cause(&sim, 0), Cause::Sync);
+    assert!(sim.hints_of(0, Dir::Write).sync(Dir::Write));
+    sim.tasks[0].push(Frame::Reclaim);
+    assert_eq!(cause(&sim, 0), Cause::Writeback, "memory for an fsync is not waited for by its caller");
+}

@@ -14,7 +14,7 @@ use kreplay_traces::units::Nanos;
 
 use super::Dir;
 use super::error::ConfigError;
-use crate::config::DeviceConfig;
+use crate::config::{DeviceConfig, check};
 
 /// A request as a device sees it.
 #[derive(Clone, Copy, Debug)]
@@ -105,8 +105,9 @@ pub(crate) struct Attached {
     pub(crate) shared_channel: bool,
 }
 
-/// Builds the device of a variant.
+/// Builds the device of a variant, once its numbers are known to be in their ranges.
 pub(crate) fn build(config: &DeviceConfig) -> Result<Attached, ConfigError> {
+    check::device(config)?;
     let (device, queue_depth, shared_channel) = match *config {
         DeviceConfig::Disk { ref preset, queue_depth, shared_channel, write_cache_bytes, order } => {
             (AnyDevice::Disk(Box::new(disk::Disk::new(preset, write_cache_bytes, order)?)), queue_depth, shared_channel)
@@ -117,12 +118,5 @@ pub(crate) fn build(config: &DeviceConfig) -> Result<Attached, ConfigError> {
         DeviceConfig::Ssd { queue_depth, .. } => (AnyDevice::Ssd(ssd::Ssd::new(config)?), queue_depth, false),
         DeviceConfig::Null { queue_depth } => (AnyDevice::Null(null::Null), queue_depth, false),
     };
-    if queue_depth == 0 {
-        return Err(ConfigError::OutOfRange {
-            key: "device.queue-depth",
-            value: 0,
-            why: "a device takes at least 1 request at a time",
-        });
-    }
     Ok(Attached { device, queue_depth, shared_channel })
 }

@@ -46,14 +46,6 @@ impl Rotating {
         else {
             return Err(ConfigError::Conflict { what: "device.model is not \"rotating\"" });
         };
-        for (key, value, why) in [
-            ("device.rate-bytes-s", rate_bytes_s, "a disk that transfers nothing never finishes"),
-            ("device.stroke-bytes", stroke_bytes, "distances are measured against it, so it can't be zero"),
-        ] {
-            if value == 0 {
-                return Err(ConfigError::OutOfRange { key, value, why });
-            }
-        }
         Ok(Self {
             overhead_ns: overhead_us * 1_000,
             seek_min_ns: seek_min_us * 1_000,

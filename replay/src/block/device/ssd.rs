@@ -56,17 +56,6 @@ impl Ssd {
         else {
             return Err(ConfigError::Conflict { what: "device.model is not \"ssd\"" });
         };
-        for (key, value, least, why) in [
-            ("device.units", u64::from(units), 1, "no unit, no data"),
-            ("device.page-bytes", page_bytes, SECTOR_BYTES, "at least a sector of 512 bytes"),
-            ("device.program-ns", program_ns, 1, "the buffer drains at a page per unit in this time"),
-            ("device.link-bytes-s", link_bytes_s, 1, "a link that transfers nothing never finishes"),
-            ("device.write-amplification-pct", write_amplification_pct, 100, "at least 100: each byte is written once"),
-        ] {
-            if value < least {
-                return Err(ConfigError::OutOfRange { key, value, why });
-            }
-        }
         // An erased block's time is part of what each of its pages takes.
         let erase = if erase_pages > 0 { erase_ns as f64 / erase_pages as f64 } else { 0.0 };
         let pages_per_ns = 1.0
@@ -229,6 +218,7 @@ mod tests {
             erase_pages: 0,
             erase_ns: 0,
         };
-        assert!(matches!(Ssd::new(&config), Err(ConfigError::OutOfRange { key: "device.units", .. })));
+        let refused = super::super::build(&config);
+        assert!(matches!(refused, Err(ConfigError::OutOfRange { key: "device.units", .. })));
     }
 }

@@ -1,4 +1,4 @@
-//! mq-deadline as in Linux 6.1 (`block/mq-deadline.c`, merging as in `block/elevator.c` and `blk-merge.c`).
+//! mq-deadline as in Linux 6.1 and, with `next-by-place`, 6.18 (`block/mq-deadline.c`, merging as in `block/elevator.c` and `blk-merge.c`).
 //!
 //! Per priority class and direction a sector-sorted set, a list in order of arrival and a cursor. Batches of up to
 //! `fifo_batch` follow the sectors; between batches the direction is chosen and an overdue request is served first.
@@ -31,6 +31,8 @@ struct Class {
     fifo: [List; 2],
     /// Next of the running batch, per direction.
     next: [RqId; 2],
+    /// Where the last dispatched request of each direction begins.
+    place: [u64; 2],
     /// Queued or at the device.
     outstanding: usize,
 }
@@ -44,6 +46,7 @@ pub(crate) struct MqDeadline {
     front_merges: bool,
     prio_aging: Nanos,
     async_depth: u32,
+    next_by_place: bool,
     classes: [Class; 3],
     nodes: Nodes,
     notes: Vec<Note>,
@@ -65,6 +68,7 @@ impl MqDeadline {
             front_merges: config.front_merges,
             prio_aging: Nanos::from_millis(config.prio_aging_expire_ms),
             async_depth: config.async_depth,
+            next_by_place: config.next_by_place,
             classes: [class(), class(), class()],
             nodes: Nodes::default(),
             notes: Vec::new(),
@@ -156,7 +160,8 @@ impl MqDeadline {
     /// Chooses within a class; side effects on the batch state stay even where nothing comes of it.
     fn select(&mut self, rqs: &mut Requests, class: IoClass, latest_ns: Option<i64>, now: Nanos) -> Option<RqId> {
         let c = &self.classes[class as usize];
-        let mut rq = c.next[self.last_dir.index()];
+        let follows = |d: usize| if self.next_by_place { self.nodes.from(c.sorted[d], c.place[d]) } else { c.next[d] };
+        let mut rq = follows(self.last_dir.index());
         if rq == NIL || self.batching >= self.fifo_batch {
             let waiting = DIRS.map(|d| !c.fifo[d.index()].is_empty());
             let dir = match waiting {
@@ -178,7 +183,7 @@ impl MqDeadline {
                 [false, false] => return None,
             };
             let oldest = c.fifo[dir.index()].head;
-            let next = c.next[dir.index()];
+            let next = follows(dir.index());
             rq = if next == NIL || now >= self.notes[oldest as usize].deadline { oldest } else { next };
             self.last_dir = dir;
             self.batching = 0;
@@ -191,6 +196,7 @@ impl MqDeadline {
         self.batching += 1;
         let c = &mut self.classes[class as usize];
         c.next[dir] = self.nodes.next(rq);
+        c.place[dir] = rqs[rq].sector;
         self.remove(rqs, rq);
         Some(rq)
     }

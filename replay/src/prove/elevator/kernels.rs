@@ -6,7 +6,8 @@ use crate::block::qos::Qos;
 use crate::block::queue::{Limits, Queue};
 use crate::block::slots::Slots;
 use crate::config::{
-    AnticipatoryConfig, BfqConfig, Cfq26Config, CfqConfig, DeadlineConfig, ElevatorConfig, KyberConfig, WakeRule,
+    AnticipatoryConfig, BfqConfig, Cfq26Config, CfqConfig, DeadlineConfig, ElevatorConfig, KyberConfig, PlugList,
+    WakeRule,
 };
 
 /// A family of cases.
@@ -114,6 +115,7 @@ impl Setup {
                 fifo_batch: p.fifo_batch.unwrap_or(defaults.fifo_batch),
                 front_merges: p.front_merges.map_or(defaults.front_merges, |f| f != 0),
                 prio_aging_expire_ms: p.prio_aging_expire.unwrap_or(defaults.prio_aging_expire_ms),
+                next_by_place: defaults.next_by_place,
                 async_depth: defaults.async_depth,
             },
         };
@@ -123,7 +125,9 @@ impl Setup {
             // 0.01 leaves the request in service listed, as the drivers with an active head do later.
             head_active: p.head_active != 0 || self.waits_for_completion,
             plugging: self.plugging,
+            ahead: false,
             task_plugs: false,
+            plug_list: PlugList::Stack,
             depth: p.depth,
             rotational: true,
         };

@@ -396,6 +396,7 @@ impl Elevator for Bfq {
         let now = cx.now.get();
         self.rotational = cx.rotational;
         self.rate.get_or_insert_with(|| PeakRate::new(cx.rotational));
+        self.engine.now = now;
         self.run_timer(rqs, now);
         let id = self.queue_for(rqs.life(rq).task, cx);
         if self.q(id).just_created && self.q(id).sync {
@@ -467,6 +468,7 @@ impl Elevator for Bfq {
 
     fn dispatch(&mut self, rqs: &mut Requests, cx: &Context) -> Option<RqId> {
         let now = cx.now.get();
+        self.engine.now = now;
         self.run_timer(rqs, now);
         if self.busy_queues() == 0 {
             return None;
@@ -499,6 +501,7 @@ impl Elevator for Bfq {
 
     fn complete(&mut self, rqs: &mut Requests, rq: RqId, cx: &Context) {
         let now = cx.now.get();
+        self.engine.now = now;
         self.run_timer(rqs, now);
         self.watch_depth();
         let id = self.notes[rq as usize].queue;

@@ -177,7 +177,7 @@ impl Bfq {
     }
 
     pub(super) fn set_in_service(&mut self, now: u64) -> Option<u32> {
-        let id = self.engine.next(now)?;
+        let id = self.engine.next()?;
         self.budgets_assigned = (self.budgets_assigned * 7 + 256) / 8;
         let timeout = self.timeout_ms * 1_000_000;
         let e = self.engine.entities[id as usize];

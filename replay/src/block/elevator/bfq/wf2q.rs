@@ -58,12 +58,41 @@ struct Class {
     idle: Vec<u32>,
 }
 
+impl Class {
+    /// `bfq_forget_idle`: once the virtual time has passed the last queue that waits idle, it goes *back* to that one's finish if
+    /// nobody else wants service; and the first idle queue that has been passed is forgotten (one at a time, as in the kernel).
+    fn forget_idle(&mut self, entities: &mut [Entity]) {
+        let finish = |i: &u32| entities[*i as usize].finish;
+        if self.active.is_empty()
+            && let Some(last) = self.idle.iter().map(finish).max()
+            && last <= self.vtime
+        {
+            self.vtime = last;
+        }
+        if let Some(at) = (0..self.idle.len()).min_by_key(|&k| finish(&self.idle[k]))
+            && finish(&self.idle[at]) <= self.vtime
+        {
+            let e = &mut entities[self.idle.remove(at) as usize];
+            e.place = Place::Nowhere;
+            self.weights -= e.weight;
+        }
+    }
+}
+
 /// The service trees of the three classes.
+///
+/// Who is next is kept, not looked up when it is asked for (`bfq_update_next_in_service`): a queue that comes replaces the
+/// next one only if it may start and finishes sooner, and if there is none it is the next one at once. The virtual time
+/// jumps to the earliest start only where a look-up finds nobody in service.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Engine {
     classes: [Class; 3],
     pub(super) entities: Vec<Entity>,
+    in_service: Option<u32>,
+    next: Option<u32>,
     idle_class_served: u64,
+    /// Now, ns; to be set before a call.
+    pub(super) now: u64,
 }
 
 impl Engine {
@@ -97,14 +126,17 @@ impl Engine {
             class.weights += e.weight;
         }
         self.enqueue(id, backshifted, raise);
+        self.update_next(Some(id), false);
     }
 
-    /// A queue's turn is over, but it has more to do.
+    /// The turn of the queue in service is over, but it has more to do.
     pub(super) fn requeue(&mut self, id: u32, raise: u64) {
         let e = &mut self.entities[id as usize];
         e.finish_after(e.service);
         e.start = e.finish;
         self.enqueue(id, false, raise);
+        self.update_next(Some(id), true);
+        self.in_service = None;
     }
 
     /// The budget of a waiting queue changed.
@@ -112,10 +144,15 @@ impl Engine {
         let class = self.entities[id as usize].class;
         self.classes[class].active.retain(|&i| i != id);
         self.enqueue(id, false, raise);
+        self.update_next(Some(id), false);
     }
 
-    /// A queue has nothing to do.
+    /// A queue has nothing to do; if it was in service its turn is over.
     pub(super) fn deactivate(&mut self, id: u32) {
+        let served = self.in_service == Some(id);
+        if served {
+            self.in_service = None;
+        }
         let e = &mut self.entities[id as usize];
         let class = &mut self.classes[e.class];
         e.finish_after(e.service);
@@ -130,6 +167,9 @@ impl Engine {
             e.place = Place::Nowhere;
             class.weights -= e.weight;
         }
+        if self.next == Some(id) {
+            self.update_next(None, served);
+        }
     }
 
     /// Sectors went to a queue of this class.
@@ -138,48 +178,52 @@ impl Engine {
         e.service += sectors;
         let class = &mut self.classes[e.class];
         class.vtime += (sectors << SHIFT) / class.weights.max(1);
-        if class.active.is_empty()
-            && let Some(last) = class.idle.iter().map(|&i| self.entities[i as usize].finish).max()
-        {
-            class.vtime = class.vtime.max(last);
-        }
-        let (vtime, entities) = (class.vtime, &mut self.entities);
-        let mut gone = 0;
-        class.idle.retain(|&i| {
-            let e = &mut entities[i as usize];
-            let stays = e.finish > vtime;
-            if !stays {
-                e.place = Place::Nowhere;
-                gone += e.weight;
-            }
-            stays
-        });
-        class.weights -= gone;
+        class.forget_idle(&mut self.entities);
     }
 
     /// Takes the queue to serve next off its tree.
-    pub(super) fn next(&mut self, now: u64) -> Option<u32> {
+    pub(super) fn next(&mut self) -> Option<u32> {
+        let id = self.next.or_else(|| self.look_up(true))?;
+        let e = &mut self.entities[id as usize];
+        e.place = Place::InService;
+        self.classes[e.class].active.retain(|&i| i != id);
+        self.in_service = Some(id);
+        self.update_next(None, false);
+        Some(id)
+    }
+
+    /// Who is next, now that `changed` came or moved. `over`: the turn of the queue in service has just ended.
+    fn update_next(&mut self, changed: Option<u32>, over: bool) {
+        let takes_over = changed.filter(|&c| Some(c) != self.next).is_some_and(|c| {
+            let new = &self.entities[c as usize];
+            self.next.is_none_or(|n| {
+                let next = &self.entities[n as usize];
+                new.class == next.class && new.start <= self.classes[new.class].vtime && next.finish > new.finish
+            })
+        });
+        self.next = if takes_over { changed } else { self.look_up(over) };
+    }
+
+    /// The queue that finishes first of those that may start, in the first class that has any.
+    fn look_up(&mut self, over: bool) -> Option<u32> {
         let idle = IoClass::Idle as usize;
         let mut from = 0;
-        if now > self.idle_class_served + IDLE_CLASS_EVERY {
+        if self.now > self.idle_class_served + IDLE_CLASS_EVERY {
             if !self.classes[idle].active.is_empty() {
                 from = idle;
             }
-            self.idle_class_served = now;
+            self.idle_class_served = self.now;
         }
         let class = (from..3).find(|&c| !self.classes[c].active.is_empty())?;
         let (entities, c) = (&mut self.entities, &mut self.classes[class]);
         let first = c.active.iter().map(|&i| entities[i as usize].start).min()?;
-        c.vtime = c.vtime.max(first);
-        let id = c
-            .active
-            .iter()
-            .copied()
-            .filter(|&i| entities[i as usize].start <= c.vtime)
-            .min_by_key(|&i| (entities[i as usize].finish, i))?;
-        c.active.retain(|&i| i != id);
-        entities[id as usize].place = Place::InService;
-        Some(id)
+        let vtime = c.vtime.max(first);
+        if vtime > c.vtime && (self.in_service.is_none() || over) {
+            c.vtime = vtime;
+            c.forget_idle(entities);
+        }
+        let may_start = |i: &u32| entities[*i as usize].start <= vtime;
+        c.active.iter().copied().filter(may_start).min_by_key(|&i| entities[i as usize].finish)
     }
 }
 
@@ -201,7 +245,7 @@ mod tests {
         let mut e = engine(&[10, 20, 40]);
         let mut got = [0; 3];
         for _ in 0..700 {
-            let id = e.next(0).expect("busy");
+            let id = e.next().expect("busy");
             e.served(id, 1000);
             got[id as usize] += 1;
             e.requeue(id, 1);
@@ -213,11 +257,11 @@ mod tests {
     #[test]
     fn who_was_idle_gets_no_credit_for_it() {
         let mut e = engine(&[10, 10]);
-        let id = e.next(0).expect("busy");
+        let id = e.next().expect("busy");
         e.served(id, 1000);
         e.deactivate(id);
         for _ in 0..5 {
-            let other = e.next(0).expect("busy");
+            let other = e.next().expect("busy");
             assert_ne!(other, id);
             e.served(other, 1000);
             e.requeue(other, 1);
@@ -227,7 +271,7 @@ mod tests {
         e.activate(id, false, 1);
         let turns: Vec<u32> = (0..4)
             .map(|_| {
-                let id = e.next(0).expect("busy");
+                let id = e.next().expect("busy");
                 e.served(id, 1000);
                 e.requeue(id, 1);
                 e.entities[id as usize].service = 0;
@@ -242,8 +286,51 @@ mod tests {
         let mut e = engine(&[10]);
         e.entities.push(Entity { budget: 1000, ..Entity::new(IoClass::Idle, 10) });
         e.activate(1, false, 1);
-        assert_eq!(e.next(100_000_000), Some(0));
+        e.now = 100_000_000;
+        assert_eq!(e.next(), Some(0));
+        e.now = 250_000_000;
         e.requeue(0, 1);
-        assert_eq!(e.next(250_000_000), Some(1));
+        assert_eq!(e.next(), Some(1));
+    }
+
+    /// Numbers of a recorded BFQ (its messages show start and finish of every queue): a queue of weight 60 and a raised one.
+    #[test]
+    fn virtual_time_goes_back_to_the_last_idle_queue_and_does_not_jump_for_a_lone_one() {
+        let mut e = Engine::default();
+        let queue = |e: &mut Engine, weight, budget| {
+            e.entities.push(Entity { budget, ..Entity::new(IoClass::RealTime, weight) });
+            let id = e.entities.len() as u32 - 1;
+            e.activate(id, false, 1);
+            id
+        };
+        let span = |e: &Engine, id: u32| (e.entities[id as usize].start, e.entities[id as usize].finish);
+        let raised = queue(&mut e, 1200, 1024);
+        assert_eq!(span(&e, raised), (0, 3_579_139));
+        assert_eq!(e.next(), Some(raised));
+        e.served(raised, 8);
+        e.served(raised, 8);
+        let second = queue(&mut e, 60, 10_922);
+        assert_eq!(span(&e, second), (55_924, 763_559_062));
+        e.served(raised, 8);
+        e.served(raised, 8);
+        e.deactivate(raised);
+        assert_eq!(span(&e, raised), (0, 111_848));
+        assert_eq!(e.next(), Some(second));
+        e.served(second, 16);
+        e.deactivate(second);
+        assert_eq!(span(&e, second), (55_924, 1_174_405));
+        let writer = queue(&mut e, 60, 10_922);
+        assert_eq!(span(&e, writer), (111_848, 763_614_986));
+        assert_eq!(e.next(), Some(writer));
+        for _ in 0..3 {
+            e.served(writer, 3072);
+        }
+        e.entities[writer as usize].budget = 16_384;
+        e.requeue(writer, 1);
+        assert_eq!(span(&e, writer), (644_356_942, 1_789_681_554));
+        // It is served on although its start lies ahead of the virtual time: a reader that comes now starts before it.
+        assert_eq!(e.next(), Some(writer));
+        let reader = queue(&mut e, 1200, 1024);
+        assert_eq!(span(&e, reader).0, 430_671_133);
     }
 }

@@ -5,6 +5,8 @@
 //! split; a task's plug list is that of [`super::plug`] where the queue has none of its own (blk-mq), else the queue is
 //! unplugged when the task would have released its list.
 
+mod submit;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,13 +16,17 @@ use thiserror::Error;
 
 use super::plug::{Bundle, Plug};
 use super::program::{Action, BlockProgram, NO_UNPLUG, NONE};
-use crate::block::{Bio, BlockLayer, DevId, Dir, IoRecord, RqId, Submit};
-use crate::config::{Config, WakeRule};
+use super::slab::Slab;
+use crate::block::{Bio, BlockLayer, DevId, Dir, Hints, IoRecord, RqId};
+use crate::config::{Config, PlugList, WakeRule, priority};
 use crate::results::Counters;
 use crate::sim::Pacing;
 
 /// Lists held for less are released at once: the time between two lines of the kernel.
 const AT_ONCE_NS: u32 = 2_000;
+const SECOND: Nanos = Nanos::from_secs(1);
+/// Of a stretch longer than this in which nothing happens, only the first and the last second are told.
+const QUIET: Nanos = Nanos::from_secs(86_400);
 /// Events between two looks at the stop flag.
 const STOP_CHECK: u64 = 4096;
 
@@ -57,7 +63,8 @@ pub trait Observe {
     fn request(&mut self, _: &IoRecord) {}
     /// A bio is done.
     fn bio(&mut self, _: &Action, _: &BioDone) {}
-    /// A simulated second ended: bytes read and written in it, requests in the queues and at the devices.
+    /// A simulated second ended (of a day and more in which nothing happens: the first and the last one): bytes read and
+    /// written in it, requests in the queues and at the devices.
     fn second(&mut self, _: Nanos, _: [u64; 2], _: u64) {}
     /// Rows are being lost: stop.
     fn failed(&self) -> bool {
@@ -95,8 +102,18 @@ pub fn run<O: Observe>(
     if program.actions.is_empty() {
         return Err(BlockReplayError::Empty);
     }
-    let layer = BlockLayer::new(config, &program.devices).map_err(|e| BlockReplayError::Config(e.to_string()))?;
-    let mut engine = Engine::new(program, config, pacing, layer, observer);
+    let mut config = config.clone();
+    // Plug lists are the replay's own here: they follow what the trace shows.
+    config.queue.task_plugs = false;
+    let layer = BlockLayer::new(&config, &program.devices).map_err(|e| BlockReplayError::Config(e.to_string()))?;
+    let rules = priority::parse(&config.queue.priorities)
+        .map_err(|e| BlockReplayError::Config(format!("queue.priorities: {e}")))?;
+    let mut engine = Engine::new(program, &config, pacing, layer, observer);
+    for (state, task) in engine.tasks.iter_mut().zip(&program.tasks) {
+        if let Some((class, level)) = priority::of(&rules, &task.name, task.pid) {
+            state.hints = Hints { class, level, ..Hints::default() };
+        }
+    }
     engine.play(abort)?;
     Ok(engine.result())
 }
@@ -120,8 +137,6 @@ struct Flying {
     flushing: bool,
     issued: Nanos,
     slept: Nanos,
-    /// Next free entry while free.
-    next: u32,
 }
 
 /// A part of a bio that fits a request.
@@ -129,12 +144,14 @@ struct Flying {
 struct Piece {
     flying: u32,
     nr: u32,
-    /// Next piece of the same bundle; next free entry while free.
+    /// Next piece of the same bundle.
     next: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct TaskState {
+    /// Its priority.
+    hints: Hints,
     /// Bios that wait behind a sleeping one (recorded pacing).
     backlog: VecDeque<u32>,
     /// What has left the plug list and is not in the queue yet.
@@ -166,15 +183,14 @@ struct Engine<'a, O> {
     layer: BlockLayer,
     pacing: Pacing,
     max_sectors: u32,
+    plug_list: PlugList,
     /// The queue plugs itself; tasks have no lists.
     queue_plugs: bool,
     completion_page_ns: u64,
     now: Nanos,
     tasks: Vec<TaskState>,
-    flying: Vec<Flying>,
-    free_flying: u32,
-    pieces: Vec<Piece>,
-    free_piece: u32,
+    flying: Slab<Flying>,
+    pieces: Slab<Piece>,
     heap: BinaryHeap<Reverse<(Nanos, Event, u64)>>,
     sequence: u64,
     /// Next bio of the whole trace (recorded pacing).
@@ -204,21 +220,20 @@ impl<'a, O: Observe> Engine<'a, O> {
             layer,
             pacing,
             max_sectors: config.queue.max_sectors,
+            plug_list: config.queue.plug_list,
             queue_plugs: config.queue.plugging,
             completion_page_ns: config.machine.completion_page_ns,
             now: Nanos::ZERO,
             tasks: vec![TaskState::default(); p.tasks.len()],
-            flying: Vec::new(),
-            free_flying: NONE,
-            pieces: Vec::new(),
-            free_piece: NONE,
+            flying: Slab::default(),
+            pieces: Slab::default(),
             heap: BinaryHeap::new(),
             sequence: 0,
             cursor: 0,
             open: 0,
             bios: Vec::new(),
             ready: Vec::new(),
-            second: Nanos::from_secs(1),
+            second: SECOND,
             moved: [0; 2],
             at_device: vec![0; p.devices.len()],
             slots: config.queue.slots,
@@ -315,7 +330,11 @@ impl<'a, O: Observe> Engine<'a, O> {
             let queued = (0..self.at_device.len()).map(|d| u64::from(self.in_use(d as u16))).sum();
             self.o.second(self.second, self.moved, queued);
             self.moved = [0; 2];
-            self.second += Nanos::from_secs(1);
+            self.second += SECOND;
+            if to.saturating_sub(self.second) > QUIET {
+                // Nothing happens before `to`: damaged clocks put decades between two events.
+                self.second = Nanos(to.get() / SECOND.get() * SECOND.get());
+            }
         }
         self.now = to;
     }
@@ -361,13 +380,12 @@ impl<'a, O: Observe> Engine<'a, O> {
     /// A task queues a bio.
     fn issue(&mut self, action: u32) {
         let a = self.p.actions[action as usize];
-        let flying = self.fly(Flying {
+        let flying = self.flying.put(Flying {
             action,
             left: a.nr,
             flushing: a.flags.preflush(),
             issued: self.now,
             slept: Nanos::ZERO,
-            next: NONE,
         });
         self.open += 1;
         if a.flags.preflush() {
@@ -392,218 +410,6 @@ impl<'a, O: Observe> Engine<'a, O> {
         }
     }
 
-    /// Splits a bio's data into pieces that fit a request, and hands them to the plug list or straight on.
-    fn pieces_of(&mut self, flying: u32, to_plug: bool) {
-        let a = self.p.actions[self.flying[flying as usize].action as usize];
-        let (mut sector, mut left) = (a.sector, a.nr);
-        while left > 0 {
-            let nr = left.min(self.max_sectors);
-            let piece = self.piece(Piece { flying, nr, next: NONE });
-            let b =
-                Bundle { dev: a.dev, dir: a.flags.dir(), kind: a.flags.kind(), sector, nr, head: piece, tail: piece };
-            sector += u64::from(nr);
-            left -= nr;
-            let task = &mut self.tasks[a.task as usize];
-            if !to_plug {
-                task.outbox.push_back(b);
-            } else if !task.pending.is_empty() || !self.list(a.task, b) {
-                self.wait_for_tag(a.task, b);
-            }
-        }
-    }
-
-    /// Puts a bundle on its task's plug list; false if it needs a tag and there is none. What is on a list has its tag.
-    fn list(&mut self, task: u32, b: Bundle) -> bool {
-        let t = &mut self.tasks[task as usize];
-        if let Some(join) = t.plug.joins(&b, self.max_sectors) {
-            if let Some((earlier, later)) = t.plug.join(&b, join) {
-                self.pieces[earlier as usize].next = later;
-                self.merged(b.dir);
-            }
-            return true;
-        }
-        if t.plug.full() {
-            self.hand_over(task);
-        }
-        if self.tags && !self.tag_free(b.dev) {
-            // Before it sleeps a task lets go of what it holds, which may merge into what is queued.
-            self.hand_over(task);
-            if !self.tag_free(b.dev) {
-                return false;
-            }
-        }
-        self.held[usize::from(b.dev)] += 1;
-        self.tasks[task as usize].plug.push(b);
-        true
-    }
-
-    fn tag_free(&self, dev: u16) -> bool {
-        self.in_use(dev) + self.held[usize::from(dev)] < self.slots
-    }
-
-    fn hand_over(&mut self, task: u32) {
-        let t = &mut self.tasks[task as usize];
-        t.outbox.extend(t.plug.release());
-        self.drain(task);
-    }
-
-    /// A task sleeps until a tag is free for its next bundle.
-    fn wait_for_tag(&mut self, task: u32, b: Bundle) {
-        let t = &mut self.tasks[task as usize];
-        t.pending.push_back(b);
-        t.asleep.get_or_insert(self.now);
-        // It may sleep for a request slot already, for what it had to let go before.
-        if !self.waiters.contains(&task) {
-            self.waiters.push_back(task);
-        }
-    }
-
-    /// Tags may have become free: those that wait for one get it, in the order in which they came.
-    fn wake_for_tags(&mut self) {
-        let mut turns = self.waiters.len();
-        while turns > 0
-            && let Some(&task) = self.waiters.front()
-        {
-            if self.tasks[task as usize].in_queue {
-                self.waiters.rotate_left(1);
-                turns -= 1;
-                continue;
-            }
-            // Awake while it tries, so that it can hand over what it holds.
-            let since = self.tasks[task as usize].asleep.take().unwrap_or(self.now);
-            let mut got = false;
-            while let Some(&b) = self.tasks[task as usize].pending.front() {
-                if !self.list(task, b) {
-                    break;
-                }
-                self.tasks[task as usize].pending.pop_front();
-                let flying = self.pieces[b.head as usize].flying;
-                if !got || self.flying[flying as usize].slept == Nanos::ZERO {
-                    self.flying[flying as usize].slept += self.now.saturating_sub(since);
-                }
-                got = true;
-            }
-            let t = &mut self.tasks[task as usize];
-            if !t.pending.is_empty() {
-                t.asleep = Some(if got { self.now } else { since });
-                if !got {
-                    return;
-                }
-                // It had its turn: whoever sleeps again does so behind the others.
-                self.waiters.rotate_left(1);
-                continue;
-            }
-            turns -= 1;
-            self.waiters.pop_front();
-            if std::mem::take(&mut self.tasks[task as usize].owed) {
-                self.release(task);
-            }
-            self.resume(task);
-        }
-    }
-
-    fn merged(&mut self, dir: Dir) {
-        match dir {
-            Dir::Read => self.out.counters.read_merges += 1,
-            Dir::Write => self.out.counters.write_merges += 1,
-        }
-    }
-
-    /// A task hands over what its plug list holds, or unplugs the queue.
-    fn release(&mut self, task: u32) {
-        let t = &mut self.tasks[task as usize];
-        if self.tags && t.asleep.is_some() {
-            t.owed = true;
-            return;
-        }
-        self.hand_over(task);
-        if self.queue_plugs {
-            self.layer.unplug_all();
-        }
-    }
-
-    /// Queues what a task has let go, until it sleeps.
-    fn drain(&mut self, task: u32) {
-        if self.tasks[task as usize].asleep.is_some() {
-            return;
-        }
-        while let Some(&b) = self.tasks[task as usize].outbox.front() {
-            match self.layer.submit(DevId::from(b.dev), b.bio(task), self.now) {
-                Submit::Full => {
-                    self.sleep(task, b);
-                    return;
-                }
-                outcome => self.taken(task, b.dir, outcome),
-            }
-        }
-    }
-
-    fn taken(&mut self, task: u32, dir: Dir, outcome: Submit) {
-        if let Some(b) = self.tasks[task as usize].outbox.pop_front() {
-            let held = &mut self.held[usize::from(b.dev)];
-            *held = held.saturating_sub(1);
-        }
-        match outcome {
-            Submit::Merged(_) => self.merged(dir),
-            Submit::Queued(_) | Submit::Full => {}
-        }
-    }
-
-    fn sleep(&mut self, task: u32, b: Bundle) {
-        let t = &mut self.tasks[task as usize];
-        // Before it sleeps a task lets go of what it holds.
-        t.outbox.extend(t.plug.release());
-        t.asleep = Some(self.now);
-        t.in_queue = true;
-        self.layer.wait_slot(DevId::from(b.dev), b.dir, task);
-    }
-
-    /// Those that a freed slot woke try again. True if there was anybody.
-    fn wake(&mut self) -> bool {
-        let mut any = false;
-        while let Some(task) = self.layer.next_wake() {
-            any = true;
-            let Some(&b) = self.tasks[task as usize].outbox.front() else { continue };
-            let outcome = self.layer.retry(DevId::from(b.dev), b.bio(task), task, self.now);
-            if outcome == Submit::Full {
-                continue;
-            }
-            self.tasks[task as usize].in_queue = false;
-            if let Some(since) = self.tasks[task as usize].asleep.take() {
-                let mut piece = b.head;
-                while piece != NONE {
-                    let p = self.pieces[piece as usize];
-                    self.flying[p.flying as usize].slept += self.now.saturating_sub(since);
-                    piece = p.next;
-                }
-            }
-            self.taken(task, b.dir, outcome);
-            self.drain(task);
-            let t = &mut self.tasks[task as usize];
-            if !t.pending.is_empty() {
-                // What it sleeps for now is a tag.
-                t.asleep.get_or_insert(self.now);
-            }
-            self.resume(task);
-        }
-        if any && !self.waiters.is_empty() {
-            self.wake_for_tags();
-        }
-        any
-    }
-
-    /// A task that slept goes on with the bios behind.
-    fn resume(&mut self, task: u32) {
-        while self.tasks[task as usize].asleep.is_none()
-            && let Some(action) = self.tasks[task as usize].backlog.pop_front()
-        {
-            self.issue(action);
-        }
-        if self.tasks[task as usize].asleep.is_none() && self.tasks[task as usize].unaimed {
-            self.aim(task, self.now);
-        }
-    }
-
     fn complete(&mut self, dev: DevId, rq: RqId) {
         let mut bios = std::mem::take(&mut self.bios);
         let mut rec = self.layer.complete(dev, rq, self.now, &mut bios);
@@ -614,16 +420,15 @@ impl<'a, O: Observe> Engine<'a, O> {
         for bio in &bios {
             let mut piece = bio.tag;
             while piece != NONE {
-                let p = self.pieces[piece as usize];
-                let f = &mut self.flying[p.flying as usize];
+                let p = self.pieces[piece];
+                let f = &mut self.flying[p.flying];
                 first = first.min(f.issued);
                 pieces += 1;
                 f.left -= p.nr;
                 if f.left == 0 {
                     ready.push(p.flying);
                 }
-                self.pieces[piece as usize].next = self.free_piece;
-                self.free_piece = piece;
+                self.pieces.free(piece);
                 piece = p.next;
             }
         }
@@ -665,7 +470,7 @@ impl<'a, O: Observe> Engine<'a, O> {
 
     /// A flush is done: the data behind it go to the queue, or the bio is done.
     fn flushed(&mut self, flying: u32) {
-        let f = &mut self.flying[flying as usize];
+        let f = &mut self.flying[flying];
         let task = self.p.actions[f.action as usize].task;
         if f.flushing && f.left > 0 {
             f.flushing = false;
@@ -678,7 +483,7 @@ impl<'a, O: Observe> Engine<'a, O> {
 
     /// A bio's data are with the device; forced unit access is a flush behind them, as for disks that do not offer it.
     fn landed(&mut self, flying: u32) {
-        let f = self.flying[flying as usize];
+        let f = self.flying[flying];
         let a = self.p.actions[f.action as usize];
         if a.flags.fua() {
             let done = self.layer.flush(DevId::from(a.dev), self.now);
@@ -689,9 +494,8 @@ impl<'a, O: Observe> Engine<'a, O> {
     }
 
     fn done(&mut self, flying: u32) {
-        let f = self.flying[flying as usize];
-        self.flying[flying as usize].next = self.free_flying;
-        self.free_flying = flying;
+        let f = self.flying[flying];
+        self.flying.free(flying);
         self.open -= 1;
         self.out.elapsed = self.now;
         let a = &self.p.actions[f.action as usize];
@@ -735,30 +539,6 @@ impl<'a, O: Observe> Engine<'a, O> {
             // Without a completion between, the think time counts from the bio before.
             let at = if a.waits > 0 { t.base.max(last) } else { base } + a.think;
             self.later(at, Event::Issue { action });
-        }
-    }
-
-    fn fly(&mut self, f: Flying) -> u32 {
-        if self.free_flying == NONE {
-            self.flying.push(f);
-            (self.flying.len() - 1) as u32
-        } else {
-            let id = self.free_flying;
-            self.free_flying = self.flying[id as usize].next;
-            self.flying[id as usize] = f;
-            id
-        }
-    }
-
-    fn piece(&mut self, p: Piece) -> u32 {
-        if self.free_piece == NONE {
-            self.pieces.push(p);
-            (self.pieces.len() - 1) as u32
-        } else {
-            let id = self.free_piece;
-            self.free_piece = self.pieces[id as usize].next;
-            self.pieces[id as usize] = p;
-            id
         }
     }
 }
