@@ -150,6 +150,9 @@ fn name_devices(
     }
 }
 
+/// So many guesses can be withdrawn.
+const MOST_GUESSED: usize = 1 << 20;
+
 /// From a bio to the release of its task's list, ns.
 fn hold(queued: Nanos, released: Nanos) -> u32 {
     u32::try_from(released.saturating_sub(queued).get()).unwrap_or(u32::MAX).min(NO_UNPLUG - 1)
@@ -183,8 +186,10 @@ struct Compiler {
     facts: Facts,
     /// Second pass: whether it shows plug lists, and requests being made.
     seen: Option<(bool, bool)>,
-    /// A decision was made on not having seen a P, or a G.
+    /// A decision was made for good on not having seen a P, or a G.
     without: (bool, bool),
+    /// Bios whose release was guessed, having seen no P yet, and what is known of it without the guess.
+    guessed: Vec<(u32, u32)>,
     /// Device number to index, and whether its requests stand for its bios.
     devices: FxHashMap<i64, (u16, bool)>,
     tasks: FxHashMap<i64, u32>,
@@ -229,10 +234,15 @@ impl Compiler {
     }
 
     /// Whether the trace shows plug lists.
-    fn shows_plugs(&mut self) -> bool {
-        let shown = self.seen.map_or(self.facts.plugs, |s| s.0);
-        self.without.0 |= !shown;
-        shown
+    fn shows_plugs(&self) -> bool {
+        self.seen.map_or(self.facts.plugs, |s| s.0)
+    }
+
+    /// The trace shows its first plug list: what was guessed of earlier ones was wrong.
+    fn withdraw(&mut self) {
+        for (action, hold) in std::mem::take(&mut self.guessed) {
+            self.program.actions[action as usize].hold_ns = hold;
+        }
     }
 
     /// Whether it shows requests being made.
@@ -243,6 +253,9 @@ impl Compiler {
     }
 
     fn row(&mut self, row: &BlockRow<'_>) {
+        if row.action == "P" {
+            self.withdraw();
+        }
         let Some((dev, from_dispatches)) = self.device(row) else { return };
         let at = Nanos(u64::try_from(row.time_ns).unwrap_or(0));
         let nr = row.len_bytes.and_then(|l| u64::try_from(l).ok()).unwrap_or(0) / SECTOR_BYTES;
@@ -351,6 +364,11 @@ impl Compiler {
         let a = &mut self.program.actions[last as usize];
         let gap = at.saturating_sub(state.busy.max(a.at));
         if !plugs {
+            if self.seen.is_none() && self.guessed.len() < MOST_GUESSED {
+                self.guessed.push((last, a.hold_ns));
+            } else {
+                self.without.0 = true;
+            }
             a.hold_ns = if gap <= BURST { NO_UNPLUG } else { 0 };
         } else if a.hold_ns == NO_UNPLUG && gap > FORGOTTEN {
             a.hold_ns = FORGOTTEN.get() as u32;

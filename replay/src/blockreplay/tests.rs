@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::block::IoRecord;
-use crate::config::{Config, DeviceConfig, WakeRule};
+use crate::config::{Config, DeviceConfig, PlugList, WakeRule};
 use crate::sim::Pacing;
 
 fn modern(policy: &str) -> Config {
@@ -194,6 +194,30 @@ fn the_oldest_or_the_newest_request_of_a_plug_list_tells_when_it_has_to_go() {
     };
     assert_eq!(inserted(PlugList::Fifo), [90, 90, 90]);
     assert_eq!(inserted(PlugList::Stack), [20, 20, 90]);
+}
+
+#[test]
+fn what_a_trace_shows_late_counts_from_the_start() {
+    // Two bios close to each other before the first P, the device's D before its Q, and a device that only passes bios on.
+    let above = |us: i64, sector: i64| BlockRow { dev: 9 << 20, ..row(us, "Q", "R", sector, 8, 1) };
+    let mut rows = vec![
+        row(0, "D", "R", 700, 8, 7),
+        above(1, 90),
+        row(10, "Q", "R", 100, 8, 1),
+        row(20, "Q", "R", 300, 8, 1),
+        row(30, "Q", "R", 500, 8, 2),
+        row(31, "G", "R", 500, 8, 2),
+        bare(32, "P", 2),
+        bare(90, "U", 2),
+    ];
+    let shown = program(&rows);
+    assert_eq!(shown.actions.iter().map(|a| a.hold_ns).collect::<Vec<_>>(), [0, 0, 60_000]);
+    assert_eq!((shown.devices.len(), shown.coverage.stacked, shown.coverage.from_dispatches), (1, 1, 0));
+    let once = program(&rows[2..]);
+    assert_eq!(once.actions.iter().map(|a| a.hold_ns).collect::<Vec<_>>(), [0, 0, 60_000]);
+    rows.truncate(5);
+    let hidden = program(&rows);
+    assert_eq!(hidden.actions.iter().map(|a| a.hold_ns).collect::<Vec<_>>(), [NO_UNPLUG, 0, 0]);
 }
 
 #[test]
