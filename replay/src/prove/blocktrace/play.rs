@@ -260,6 +260,8 @@ impl Drive {
             head_active: config.queue.head_active,
             plugging: config.queue.plugging,
             task_plugs: config.queue.task_plugs,
+            plug_list: config.queue.plug_list,
+            ahead: false,
             depth: 1,
             rotational: true,
         };
