@@ -8,6 +8,7 @@ mod aging;
 pub mod check;
 mod device;
 mod elevator;
+mod passes;
 pub(crate) mod priority;
 mod queue;
 mod reclaim;
@@ -22,6 +23,7 @@ pub use device::{CommandOrder, DeviceConfig};
 pub use elevator::{
     AnticipatoryConfig, BfqConfig, Cfq26Config, CfqConfig, DeadlineConfig, ElevatorConfig, KyberConfig,
 };
+pub use passes::{PassConfig, WriteMark};
 pub use queue::{IocostConfig, IocostModel, PlugList, QueueConfig, SlotRule, WakeRule, WbtConfig};
 pub use reclaim::{
     BufferWait, MaxMapped, MetadataMark, OomRule, ReadMark, ReclaimConfig, ReclaimPolicy, RefillRule, ScanBudget,
@@ -84,6 +86,10 @@ pub struct MachineConfig {
     /// From the end of a request's service until the kernel has handled the interrupt and can start the next, ns for
     /// each page of the request; the device is idle meanwhile.
     pub completion_page_ns: u64,
+    /// Kernel paths can be preempted: a woken task gets the processor at once, not when the running call ends (R. Love's
+    /// patch).
+    #[serde(default)]
+    pub preempt: bool,
     /// File system block size, bytes (only 4096 is modelled).
     pub block_bytes: u32,
 }
@@ -102,6 +108,10 @@ pub struct AllocConfig {
     pub mask_floor: u32,
     /// Sum the zones' watermarks along the fallback list (2.4.15+).
     pub cumulative: bool,
+    /// For allocations that would rather have NORMAL, the marks of DMA lie higher by 1/n of NORMAL's size; 0 = they do
+    /// not (2.4.23: 256).
+    #[serde(default)]
+    pub lower_zone_ratio: u32,
 }
 
 /// Allocator family.
@@ -126,6 +136,10 @@ pub struct SwapConfig {
     pub slot_rule: SlotFate,
     /// [`SlotFate::FreeBelow`]: when less than this share of swap is free, percent (2.4.14+: 50).
     pub free_slot_below_pct: u32,
+    /// When an entry goes that holds a swap slot, the slot's page leaves the swap cache if it has no buffers or little swap
+    /// is free (2.4.14+); else it stays there until reclaim finds it.
+    #[serde(default)]
+    pub exit_frees_cache: bool,
     /// More swap pages in flight than so many read clusters make the next swap write wait for its end, and end the read of a
     /// cluster; 0 = no limit (2.4.14+). Before: 8.
     pub max_in_flight_clusters: u32,
@@ -167,6 +181,12 @@ pub struct WritebackConfig {
     pub hard_pct: u32,
     /// Buffers under write-out count as dirty (2.4.17).
     pub count_locked: bool,
+    /// [`WritebackPolicy::Hysteresis`]: bdflush goes on down to this share, percent (nfract_stop_bdflush).
+    #[serde(default)]
+    pub stop_pct: u32,
+    /// [`WritebackPolicy::Hysteresis`]: buffers that bdflush writes between two looks at the level (ndirty).
+    #[serde(default)]
+    pub bdflush_buffers: u32,
     /// Buffers per batch (NRSYNC).
     pub batch: u32,
     /// kupdate's interval, ms.
@@ -188,6 +208,8 @@ pub enum DirtyBase {
     FreeAndLists,
     /// Low memory less its high watermarks: 2.4.13 to 2.4.17.
     LowMemory,
+    /// Page cache, and free frames above the high watermarks: 2.4.23.
+    CacheAndFree,
 }
 
 /// Write-back family.
@@ -199,6 +221,11 @@ pub enum WritebackPolicy {
     /// 2.4.5 to 2.4.7: above the soft limit a writer only wakes bdflush, above the hard one it also writes a batch; nobody
     /// waits.
     WakeBdflush,
+    /// -aa of early December 2001: above the soft limit a writer only wakes bdflush, above the hard one it also writes a
+    /// batch and waits for one; bdflush and kupdate wait for nothing.
+    WakeAndWait,
+    /// -aa from mid-December 2001, 2.4.21+: nobody waits; bdflush, once woken, goes on until few buffers are dirty.
+    Hysteresis,
 }
 
 mod size_kib {

@@ -335,6 +335,8 @@ pub struct TaskProgram {
     pub background: bool,
     /// After the last operation go on at this one.
     pub repeat_from: Option<u32>,
+    /// Once a read failed it reads no more from that descriptor.
+    pub gives_up: bool,
     /// What it does.
     pub ops: Vec<Op>,
     /// Think time before each operation (closed pacing).
@@ -359,6 +361,7 @@ impl TaskProgram {
             start,
             background: false,
             repeat_from: None,
+            gives_up: false,
             ops: Vec::new(),
             think: Vec::new(),
             at: Vec::new(),

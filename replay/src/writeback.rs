@@ -18,6 +18,8 @@ pub struct DirtyLimits {
     /// Shares above which there is too much, and above which writers wait, percent.
     soft_pct: u64,
     hard_pct: u64,
+    /// Down to which bdflush goes on, percent.
+    stop_pct: u64,
     /// What the shares are of, pages; `None` if that changes while the machine runs.
     fixed_base: Option<u64>,
     base: DirtyBase,
@@ -41,9 +43,13 @@ pub fn limits(cfg: &WritebackConfig, mm: &Mm) -> DirtyLimits {
     DirtyLimits {
         soft_pct: u64::from(cfg.soft_pct),
         hard_pct: u64::from(cfg.hard_pct),
+        stop_pct: u64::from(cfg.stop_pct),
         fixed_base: match cfg.base {
             DirtyBase::LowMemory => Some(mm.zones.buffer_pages()),
-            DirtyBase::FreeAndLists | DirtyBase::InactiveFloor | DirtyBase::InactiveByZone => None,
+            DirtyBase::FreeAndLists
+            | DirtyBase::InactiveFloor
+            | DirtyBase::InactiveByZone
+            | DirtyBase::CacheAndFree => None,
         },
         base: cfg.base,
         count_locked: cfg.count_locked,
@@ -67,6 +73,7 @@ impl DirtyLimits {
             DirtyBase::InactiveByZone => {
                 [DMA, NORMAL].into_iter().map(|z| mm.inactive_in(z).max(mm.zones.zone[z].high)).sum()
             }
+            DirtyBase::CacheAndFree => mm.cache_pages + mm.zones.free_above_high(),
             DirtyBase::FreeAndLists | DirtyBase::LowMemory => mm.zones.free() + active + u64::from(mm.inactive.len()),
         }
     }
@@ -91,6 +98,11 @@ pub fn state(mm: &Mm, limits: &DirtyLimits) -> DirtyState {
         () if dirty > base * limits.soft_pct => DirtyState::Soft,
         () => DirtyState::Fine,
     }
+}
+
+/// `bdflush_stop`: few enough buffers are dirty.
+pub fn may_stop(mm: &Mm, limits: &DirtyLimits) -> bool {
+    dirty_pages(mm, limits) * 100 <= limits.base(mm) * limits.stop_pct
 }
 
 /// `write_some_buffers`: take the oldest dirty buffers that are not locked, up to a batch, and begin to write them.

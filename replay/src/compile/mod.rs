@@ -176,6 +176,7 @@ fn finish_task(
     }
     task.client.clone_from(&row.client);
     task.background = row.background;
+    task.gives_up = row.gives_up;
     if let Some(line) = row.repeat_from_line {
         task.repeat_from = task.line.iter().position(|l| i64::from(*l) >= line).map(|from| from as u32);
     }

@@ -34,6 +34,11 @@ pub fn ranges(c: &Config) -> Result<(), Wrong> {
     within("alloc.mask-floor", c.alloc.mask_floor, 0, 255)?;
     within("reclaim.cluster", c.reclaim.cluster, 1, 1024)?;
     within("reclaim.def-priority", c.reclaim.def_priority, 1, 9)?;
+    within("reclaim.passes.count", c.reclaim.passes.count, 0, 10_000)?;
+    within("reclaim.passes.scans", c.reclaim.passes.scans, 1, 100)?;
+    within("reclaim.passes.scan-ratio", c.reclaim.passes.scan_ratio, 1, 10_000)?;
+    within("reclaim.passes.mapped-ratio", c.reclaim.passes.mapped_ratio, 0, 1_000_000)?;
+    within("reclaim.passes.unmap-rounds", c.reclaim.passes.unmap_rounds, 1, 100)?;
     within("reclaim.kswapd-fail-ms", c.reclaim.kswapd_fail_ms, 1, MOST_MS)?;
     within("swap.page-cluster", c.swap.page_cluster, 0, 8)?;
     within("swap.free-slot-below-pct", c.swap.free_slot_below_pct, 0, 100)?;
@@ -41,6 +46,8 @@ pub fn ranges(c: &Config) -> Result<(), Wrong> {
     within("readahead.max-pages", c.readahead.max_pages, c.readahead.min_pages, 32_768)?;
     within("writeback.soft-pct", c.writeback.soft_pct, 0, 100)?;
     within("writeback.hard-pct", c.writeback.hard_pct, c.writeback.soft_pct, 100)?;
+    within("writeback.stop-pct", c.writeback.stop_pct, 0, 100)?;
+    within("writeback.bdflush-buffers", c.writeback.bdflush_buffers, 0, 50_000)?;
     within("writeback.batch", c.writeback.batch, 1, MAX_BATCH as u32)?;
     within("writeback.interval-ms", c.writeback.interval_ms, 1, MOST_MS)?;
     within("writeback.expire-ms", c.writeback.expire_ms, 0, MOST_MS)?;

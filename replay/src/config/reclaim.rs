@@ -1,6 +1,7 @@
 //! Page replacement: section `reclaim`.
 
 use super::AgingConfig;
+use super::passes::{PassConfig, WriteMark};
 use serde::{Deserialize, Serialize};
 
 /// Page replacement.
@@ -49,6 +50,12 @@ pub struct ReclaimConfig {
     pub read_mark: ReadMark,
     /// A fault that finds a mapped file's page activates it (vm-tweaks), else it marks it accessed.
     pub fault_activates: bool,
+    /// ... and leaves it marked referenced (-aa of October 2001).
+    #[serde(default)]
+    pub fault_marks: bool,
+    /// What a write does to the page's mark.
+    #[serde(default)]
+    pub write_mark: WriteMark,
     /// What finding a metadata block in memory does to its page.
     pub metadata_mark: MetadataMark,
     /// kswapd sleeps this long after a failed pass, ms.
@@ -59,6 +66,9 @@ pub struct ReclaimConfig {
     pub oom_failures: u32,
     /// 1/n of unused dentries and inodes per failed pass; 0 = n is the priority.
     pub dcache_divisor: u32,
+    /// Passes of a two-list run.
+    #[serde(default)]
+    pub passes: PassConfig,
     /// Rules of [`ReclaimPolicy::Aging`].
     #[serde(default)]
     pub aging: AgingConfig,
@@ -82,6 +92,14 @@ pub enum RefillRule {
     WhenShort,
     /// want x active / (2 x (inactive + 1)): 2.4.11 to 2.4.17, vm-tweaks.
     Proportional,
+    /// The same, but so many pages are moved, not looked at, and as many as are wanted if that is none: A. Morton, December
+    /// 2001.
+    ProportionalMoved,
+    /// want x active / (2 x inactive + 1) are moved; where the walk stopped, the next one goes on: -aa from December 2001,
+    /// 2.4.23.
+    Moved,
+    /// The same, at most as many as are wanted, and mapped pages stay: -aa of October 2001.
+    MovedUnmapped,
 }
 
 /// Measure of a pass over the inactive list; the share is the list's length / priority.
@@ -94,6 +112,10 @@ pub enum ScanBudget {
     AfterRefill,
     /// Mapped pages met; unmapped ones cost nothing: 2.4.13. Bounded here by two rounds of the list.
     Mapped,
+    /// Pages looked at: 1/`passes.scan-ratio` of the list after the refill, whatever the priority: -aa.
+    Share,
+    /// The same share of both lists together: 2.4.23.
+    ShareOfBoth,
 }
 
 /// Busy buffers that reclaim waits for when it meets them again.
@@ -171,4 +193,6 @@ pub enum MaxMapped {
     Shift9,
     /// min(want << (10 - priority), scan / 10): 2.4.17.
     Shift10Tenth,
+    /// want x `passes.mapped-ratio`, then pages are unmapped and the scan goes on: -aa, 2.4.23.
+    Ratio,
 }

@@ -14,7 +14,7 @@ pub mod swapspace;
 pub mod unmap;
 pub mod zone;
 
-use crate::config::{AgingConfig, Config, LookupRule, ReclaimPolicy};
+use crate::config::{AgingConfig, Config, LookupRule, ReclaimPolicy, WriteMark};
 use crate::program::Program;
 use crate::results::Counters;
 use buffer::{BufList, BufferLists};
@@ -43,6 +43,8 @@ pub struct Mm {
     pub clean: [Lru; 2],
     /// Rules of the aging kernels, where they apply.
     pub aging: Option<AgingConfig>,
+    /// What a write does to a page's mark (two-list kernels).
+    pub write_mark: WriteMark,
     /// Buffer lists.
     pub bufs: BufferLists,
     /// Zones.
@@ -117,6 +119,7 @@ impl Mm {
             inactive: Lru::new(List::Inactive),
             clean: [Lru::new(List::Clean); 2],
             aging: (config.reclaim.policy == ReclaimPolicy::Aging).then_some(config.reclaim.aging),
+            write_mark: config.reclaim.write_mark,
             bufs: BufferLists::new(n),
             swap: SwapSpace::new((config.machine.swap / 4).min(u64::from(u32::MAX)) as u32),
             spaces: AddressSpaces::new(program),
@@ -313,6 +316,9 @@ impl Mm {
 
     /// Take an anonymous page out of the swap cache; its slot is freed unless a page-table entry still holds it.
     pub fn remove_from_swap_cache(&mut self, id: u32) {
+        if self.page(id).any(flag::BUFFER) {
+            self.drop_buffer(id);
+        }
         self.clear(id, flag::SWAP_CACHE);
         self.cache_pages -= 1;
         self.swap_cache_pages -= 1;
@@ -483,7 +489,11 @@ impl Mm {
                 h |= noop::READ;
             }
             let write_settled = match self.aging {
-                None => p.any(flag::REFERENCED),
+                None => match self.write_mark {
+                    WriteMark::Referenced => p.any(flag::REFERENCED),
+                    WriteMark::Accessed => settled,
+                    WriteMark::Unreferenced => !p.any(flag::REFERENCED),
+                },
                 // There a write first brings the page back, then deactivates it: that moves it.
                 Some(rules) if rules.drop_behind && rules.lookup == LookupRule::Activates => false,
                 Some(rules) if rules.drop_behind => p.list == List::Inactive && p.age == 0 && !p.any(flag::REFERENCED),

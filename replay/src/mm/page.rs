@@ -123,6 +123,11 @@ impl Page {
     pub fn in_use(&self) -> bool {
         self.pins > 0 || self.any(flag::MAPPED)
     }
+    /// In the swap cache for nobody: no page-table entry maps it or holds its slot.
+    #[inline]
+    pub fn forsaken(&self) -> bool {
+        self.any(flag::SWAP_CACHE) && !self.any(flag::MAPPED | flag::SWAPPED)
+    }
     /// In the page cache or swap cache (`page->mapping` set).
     #[inline]
     pub fn has_mapping(&self) -> bool {

@@ -98,7 +98,8 @@ impl Mm {
         let n = self.spaces.spaces.len();
         let mut out = SwapOut::default();
         let living = self.spaces.spaces.iter().filter(|s| !s.vmas.is_empty()).count() as i64;
-        let mut counter = if cfg.swap_out_all { living } else { living / i64::from(priority) };
+        let mut counter =
+            if cfg.swap_out_all { living * i64::from(cfg.passes.unmap_rounds) } else { living / i64::from(priority) };
         loop {
             // A space that was scanned to its end begins anew when the cursor comes round, perhaps at once.
             let mut skipped = 0;

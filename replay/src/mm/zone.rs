@@ -55,6 +55,8 @@ pub struct Zones {
     /// DMA, NORMAL.
     pub zone: [Zone; 2],
     cumulative: bool,
+    /// By so much DMA's marks lie higher for those who would rather have NORMAL.
+    reserve: u64,
     /// `memory_pressure` of the aging kernels: allocations, less frees.
     pub pressure: u64,
 }
@@ -73,7 +75,8 @@ impl Zones {
             let (min, low, high) = if sizes[i] == 0 { (0, 0, 0) } else { (mask, 2 * mask, 3 * mask) };
             Zone { size: sizes[i], free: sizes[i] - taken, min, low, high, need_balance: false }
         });
-        Self { zone, cumulative: cfg.cumulative, pressure: 0 }
+        let reserve = sizes[NORMAL].checked_div(u64::from(cfg.lower_zone_ratio)).unwrap_or(0);
+        Self { zone, cumulative: cfg.cumulative, reserve, pressure: 0 }
     }
 
     /// The first zone of the fallback list: the class that a reclaim on behalf of an allocation has to help.
@@ -93,7 +96,7 @@ impl Zones {
             if z.size == 0 {
                 continue;
             }
-            let m = mark(z);
+            let m = mark(z) + if i == DMA { self.reserve } else { 0 };
             if self.cumulative {
                 min += m;
             } else {
@@ -152,7 +155,18 @@ impl Zones {
 
     /// kswapd's test: a zone of this class or below has more than `high` free, so no more balancing is needed.
     pub fn balanced(&self, class: usize) -> bool {
-        (0..=class).any(|i| self.zone[i].free > self.zone[i].high)
+        (0..=class).any(|i| self.zone[i].free > self.high_for(i, class))
+    }
+
+    /// High watermark of zone `i` for allocations of class `class`.
+    fn high_for(&self, i: usize, class: usize) -> u64 {
+        self.zone[i].high + if i < class { self.reserve } else { 0 }
+    }
+
+    /// Free frames above the high watermarks of the fallback list's first zone (`nr_free_buffer_pages` of 2.4.23).
+    pub fn free_above_high(&self) -> u64 {
+        let class = self.classzone();
+        (0..=class).map(|i| self.zone[i].free.saturating_sub(self.high_for(i, class))).sum()
     }
 
     /// Base of the dirty limits of 2.4.13 to 2.4.17 (`nr_free_buffer_pages`): low memory less its high watermarks.
@@ -177,6 +191,21 @@ mod tests {
         assert_eq!((z.zone[NORMAL].min, z.zone[NORMAL].low, z.zone[NORMAL].high), (96, 192, 288));
         let z = Zones::new(&machine(256), &cfg);
         assert_eq!((z.zone[NORMAL].min, z.zone[NORMAL].high), (255, 765));
+    }
+
+    #[test]
+    fn the_lower_zone_is_held_back_for_those_who_have_no_other() {
+        let cfg = AllocConfig { cumulative: false, lower_zone_ratio: 256, ..crate::testing::config().alloc };
+        let mut z = Zones::new(&machine(64), &cfg);
+        let reserve = z.zone[NORMAL].size / 256;
+        assert_eq!(reserve, 48);
+        z.zone[NORMAL].free = 0;
+        z.zone[DMA].free = z.zone[DMA].low + reserve + 1;
+        assert_eq!(z.take_low(), None);
+        z.zone[DMA].free += 1;
+        assert_eq!(z.take_low(), Some(DMA));
+        z.zone[DMA].free = z.zone[DMA].high + 1;
+        assert!(z.balanced(DMA) && !z.balanced(NORMAL));
     }
 
     #[test]

@@ -89,6 +89,12 @@ pub struct Cursor {
     pub cleaned: u32,
     /// Pages that laundering could not clean (aging kernels).
     pub failed: u32,
+    /// Passes begun (`reclaim.passes.count`), and scans of the pass in hand.
+    pub passes: u32,
+    /// ... scans.
+    pub scans: u32,
+    /// Unmapping failed in this run and is not tried again.
+    pub unmap_failed: bool,
     /// Pages looked at since the simulator last charged for it.
     pub scanned: u32,
 }
@@ -114,6 +120,9 @@ impl Cursor {
             second_pass: None,
             cleaned: 0,
             failed: 0,
+            passes: 0,
+            scans: 0,
+            unmap_failed: cfg.passes.unmap_fails_once && !flags.io,
             scanned: 0,
         }
     }

@@ -87,8 +87,10 @@ impl Sim<'_> {
                 }
             }
             Bdflush::Wrote { full, wrote } => {
-                let goes_on = match self.config.writeback.policy {
-                    WritebackPolicy::WriteSome => full,
+                let wb = &self.config.writeback;
+                let goes_on = match wb.policy {
+                    WritebackPolicy::Hysteresis => return self.bdflush_goes_on(t, full),
+                    WritebackPolicy::WriteSome | WritebackPolicy::WakeAndWait => full,
                     WritebackPolicy::WakeBdflush => full || wrote,
                 };
                 if goes_on && writeback::state(&self.mm, &self.limits) != DirtyState::Fine {
@@ -96,7 +98,7 @@ impl Sim<'_> {
                     return Flow::Continue;
                 }
                 self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Waited });
-                if self.config.writeback.policy == WritebackPolicy::WakeBdflush {
+                if wb.policy != WritebackPolicy::WriteSome {
                     self.unplug(t);
                     return Flow::Continue;
                 }
@@ -106,9 +108,30 @@ impl Sim<'_> {
             }
             Bdflush::Waited => {
                 self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Write });
+                self.tasks[t as usize].op.pos = 0;
                 return self.block_on(t, Wait::Daemon);
             }
         }
+        Flow::Continue
+    }
+
+    /// bdflush with hysteresis, after a batch: it looks at the level only when it has written its number of buffers, which
+    /// the task's cursor counts, and sleeps when that is low or nothing is left to write.
+    fn bdflush_goes_on(&mut self, t: u32, full: bool) -> Flow {
+        let wb = &self.config.writeback;
+        let (most, batch) = (u64::from(wb.bdflush_buffers), u64::from(wb.batch));
+        let task = &mut self.tasks[t as usize];
+        task.op.pos += batch;
+        let mut next = Bdflush::Write;
+        if !full {
+            next = Bdflush::Waited;
+        } else if task.op.pos >= most {
+            task.op.pos = 0;
+            if writeback::may_stop(&self.mm, &self.limits) {
+                next = Bdflush::Waited;
+            }
+        }
+        task.set_top(Frame::Bdflush { at: next });
         Flow::Continue
     }
 
@@ -117,7 +140,7 @@ impl Sim<'_> {
         match at {
             Kupdate::Begin => {
                 set(self, Kupdate::Sleep);
-                if self.config.writeback.policy == WritebackPolicy::WakeBdflush {
+                if self.config.writeback.policy != WritebackPolicy::WriteSome {
                     self.unplug(t);
                     return Flow::Continue;
                 }

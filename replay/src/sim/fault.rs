@@ -8,7 +8,7 @@ use super::sched::Flow;
 use super::task::{At, Wait};
 use crate::block::BioKind;
 use crate::config::SlotFate;
-use crate::mm::page::{List, flag, noop};
+use crate::mm::page::{List, Page, flag, noop};
 use crate::mm::zone::AllocFlags;
 use crate::results::ResultSink;
 
@@ -58,10 +58,14 @@ impl Sim<'_> {
                     self.use_mapping(id, write);
                     return None;
                 }
-                if p.any(flag::ORPHAN) {
-                    // An earlier mapping's page, still being written to swap.
+                if p.any(flag::ORPHAN) || p.forsaken() {
+                    // An earlier mapping's page, still being written to swap or left in the swap cache: a new mapping has
+                    // nothing to do with it.
                     if p.any(flag::LOCKED) {
                         return Some(self.wait_on_page(t, Wait::Page(id)));
+                    }
+                    if p.pins > 0 {
+                        return Some(Flow::Yield);
                     }
                     self.mm.forget(id);
                     return Some(Flow::Continue);
@@ -137,13 +141,10 @@ impl Sim<'_> {
         if self.config.reclaim.swapin_accessed {
             self.mm.mark_accessed(id);
         }
-        let swap = &self.mm.swap;
         let frees = match self.config.swap.slot_rule {
             SlotFate::Always => true,
             SlotFate::OnWrite => write || self.swap_cache_full(),
-            SlotFate::FreeBelow => {
-                u64::from(swap.free()) * 100 < u64::from(swap.total()) * u64::from(self.config.swap.free_slot_below_pct)
-            }
+            SlotFate::FreeBelow => self.little_swap_free(),
         };
         if frees && self.mm.page(id).any(flag::SWAP_CACHE) && self.mm.page(id).pins <= 1 {
             self.leave_swap_cache(id);
@@ -162,7 +163,7 @@ impl Sim<'_> {
     fn leave_swap_cache(&mut self, id: u32) {
         self.mm.remove_from_swap_cache(id);
         self.mm.set(id, flag::DIRTY);
-        if !self.config.reclaim.anon_on_lru {
+        if !self.config.reclaim.anon_on_lru && !self.config.reclaim.passes.anon_stays {
             self.mm.lru_del(id);
         }
     }
@@ -215,7 +216,12 @@ impl Sim<'_> {
                 self.mm.set(id, flag::MAPPED);
                 self.mm.spaces.page_mapped(t);
                 self.mm.page_mut(id).flags &= !flag::READAHEAD;
-                if self.config.reclaim.fault_activates && self.mm.page(id).list == List::Inactive {
+                if self.config.reclaim.fault_marks {
+                    if self.mm.page(id).list == List::Inactive {
+                        self.mm.activate(id);
+                    }
+                    self.mm.set(id, flag::REFERENCED);
+                } else if self.config.reclaim.fault_activates && self.mm.page(id).list == List::Inactive {
                     self.mm.activate(id);
                     self.mm.clear(id, flag::REFERENCED);
                 } else {
@@ -277,17 +283,40 @@ impl Sim<'_> {
         Flow::Continue
     }
 
+    /// Does a page stay in the swap cache when its page-table entry goes? (`free_page_and_swap_cache` where the entry maps
+    /// it, `swap_free` or `free_swap_and_cache` where it holds the slot.)
+    fn stays_cached(&self, p: &Page) -> bool {
+        if p.any(flag::LOCKED) || p.pins > 0 {
+            return true;
+        }
+        if p.any(flag::MAPPED) {
+            return false;
+        }
+        !self.config.swap.exit_frees_cache || (p.any(flag::BUFFER) && !self.little_swap_free())
+    }
+
+    /// `vm_swap_full`: less than the variant's share of swap is free.
+    fn little_swap_free(&self) -> bool {
+        let swap = &self.mm.swap;
+        u64::from(swap.free()) * 100 < u64::from(swap.total()) * u64::from(self.config.swap.free_slot_below_pct)
+    }
+
     /// An anonymous page that nobody will use again.
     pub(super) fn free_anon(&mut self, id: u32) {
         let p = *self.mm.page(id);
-        self.mm.clear(id, flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY | flag::ZERO_MAPPED | flag::DIRTY);
+        let stays = p.any(flag::SWAP_CACHE) && self.stays_cached(&p);
+        let dirty = if stays && !p.any(flag::PTE_DIRTY) { 0 } else { flag::DIRTY };
+        self.mm.clear(id, flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY | flag::ZERO_MAPPED | dirty);
+        if stays && p.any(flag::PTE_DIRTY) {
+            self.mm.set(id, flag::DIRTY);
+        }
         if p.any(flag::SWAPPED) {
             self.mm.clear(id, flag::SWAPPED);
             if !p.any(flag::SWAP_CACHE) {
                 self.mm.free_slot(id);
             }
         }
-        if !p.any(flag::PRESENT) {
+        if !p.any(flag::PRESENT) || stays {
             return;
         }
         if p.any(flag::LOCKED) || p.pins > 0 {

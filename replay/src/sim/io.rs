@@ -320,9 +320,19 @@ impl Sim<'_> {
             self.tasks[t as usize].pop(0);
             return Flow::Continue;
         }
+        if p.forsaken() {
+            // The same; from 2.4.10 on the page is given up here, before it stays in the cache, clean.
+            if self.mm.aging.is_none() {
+                self.mm.set(page, flag::ORPHAN);
+            }
+            self.mm.unlock(page);
+            self.tasks[t as usize].pop(0);
+            return Flow::Continue;
+        }
         let kind = if p.any(flag::ANON) { BioKind::Swap } else { BioKind::Data };
         let mut then = Frame::WriteOut { page, queued: true };
         if kind == BioKind::Swap {
+            self.mm.attach_buffer(page);
             self.mm.counters.swap_out_pages += 1;
             self.since_sample.swap_out += 1;
             if self.swap_in_flight > self.swap_flight_limit {
@@ -389,6 +399,7 @@ impl Sim<'_> {
                 self.mm.lru_add(id);
                 self.mm.lock(id);
                 self.mm.clear(id, flag::UPTODATE | flag::DIRTY | flag::REFERENCED);
+                self.mm.attach_buffer(id);
                 self.mm.counters.swap_in_pages += 1;
                 self.since_sample.swap_in += 1;
                 self.count_swap_in_flight(id);

@@ -129,6 +129,8 @@ struct Ofd {
     ralen: u64,
     rawin: u64,
     ramax: u64,
+    /// A read returned an error.
+    failed: bool,
 }
 
 /// State of a file.

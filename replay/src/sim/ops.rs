@@ -74,7 +74,7 @@ impl Sim<'_> {
             Op::Read { ofd, off, len } | Op::Write { ofd, off, len } => {
                 c.ofd = ofd;
                 c.file = self.ofds[ofd as usize].file;
-                (c.pos, c.end) = (off, off + len);
+                (c.pos, c.end, c.start) = (off, off + len, off);
             }
             Op::RecvWrite { ofd, total, .. } => {
                 c.ofd = ofd;

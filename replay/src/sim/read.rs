@@ -47,6 +47,12 @@ impl Sim<'_> {
     }
 
     fn begin_read(&mut self, t: u32) {
+        let op = &mut self.tasks[t as usize].op;
+        if self.ofds[op.ofd as usize].failed && self.program.tasks.get(t as usize).is_some_and(|p| p.gives_up) {
+            // This program stopped reading when it got the error.
+            (op.end, op.at) = (op.pos, At::Loop);
+            return;
+        }
         let min = u64::from(self.config.readahead.min_pages);
         let max = u64::from(self.config.readahead.max_pages);
         let op = &mut self.tasks[t as usize].op;
@@ -198,7 +204,9 @@ impl Sim<'_> {
         let zone = self.tasks[t as usize].ret;
         let op = &mut self.tasks[t as usize].op;
         if zone == FAILED {
-            // The read ends short, as the kernel's does.
+            // The read ends short, as the kernel's does; if nothing was read it is an error.
+            let ofd = &mut self.ofds[op.ofd as usize];
+            ofd.failed |= op.pos == op.start;
             op.end = op.pos;
             op.at = At::Loop;
             return Flow::Continue;

@@ -58,8 +58,9 @@ impl Sim<'_> {
         task.slice = if left == Nanos::ZERO { SLICE } else { left };
         if task.wait == Wait::Nothing && !task.ready {
             task.ready = true;
-            // Within its slice a task goes on before others.
-            if left > Nanos::ZERO {
+            // Within its slice a task goes on before others, unless its kernel lets a woken one interrupt it.
+            let preempted = self.config.machine.preempt && std::mem::take(&mut self.resched);
+            if left > Nanos::ZERO && !preempted {
                 self.run_queue.push_front(t);
             } else {
                 self.run_queue.push_back(t);

@@ -85,6 +85,8 @@ pub struct OpCursor {
     pub pos: u64,
     /// End.
     pub end: u64,
+    /// Where it began.
+    pub start: u64,
     /// End of the outer operation (RecvWrite).
     pub outer_end: u64,
     /// Read-ahead may be asynchronous.
@@ -104,6 +106,7 @@ impl Default for OpCursor {
             first: 0,
             pos: 0,
             end: 0,
+            start: 0,
             outer_end: 0,
             reada_ok: false,
             pinned: false,

@@ -8,7 +8,7 @@ use super::frame::{Balance, Bread, FAILED, Frame};
 use super::sched::Flow;
 use super::task::{At, Wait};
 use crate::block::{BioKind, Dir};
-use crate::config::WritebackPolicy;
+use crate::config::{WriteMark, WritebackPolicy};
 use crate::mm::page::{flag, noop};
 use crate::mm::zone::AllocFlags;
 use crate::writeback::{self, DirtyState};
@@ -227,7 +227,7 @@ impl Sim<'_> {
     fn end_page(&mut self, t: u32) {
         let id = self.page_in_hand(t);
         match self.mm.aging {
-            None => self.mm.set(id, flag::REFERENCED),
+            None => self.mark_written(t, id),
             Some(rules) => {
                 self.mm.looked_up(id);
                 let op = &self.tasks[t as usize].op;
@@ -250,6 +250,20 @@ impl Sim<'_> {
         }
     }
 
+    /// What a finished write does to its page's mark (two-list kernels).
+    fn mark_written(&mut self, t: u32, id: u32) {
+        match self.mm.write_mark {
+            WriteMark::Referenced => self.mm.set(id, flag::REFERENCED),
+            WriteMark::Unreferenced => self.mm.clear(id, flag::REFERENCED),
+            WriteMark::Accessed => {
+                let op = &self.tasks[t as usize].op;
+                if op.pos.is_multiple_of(PAGE_BYTES) || !self.ofds[op.ofd as usize].reada {
+                    self.mm.mark_accessed(id);
+                }
+            }
+        }
+    }
+
     /// `balance_dirty`: above the soft limit the writer writes a batch, above the hard one it also waits for a buffer.
     pub(super) fn step_balance(&mut self, t: u32, at: Balance) -> Flow {
         match at {
@@ -259,14 +273,17 @@ impl Sim<'_> {
                         self.tasks[t as usize].pop(0);
                         return Flow::Continue;
                     }
-                    state if self.config.writeback.policy == WritebackPolicy::WakeBdflush => {
+                    state if self.config.writeback.policy != WritebackPolicy::WriteSome => {
                         self.mm.wake_bdflush = true;
                         if state == DirtyState::Soft {
                             self.tasks[t as usize].pop(0);
                             return Flow::Continue;
                         }
-                        // Writes a batch as well, and waits for nothing but request slots.
-                        Balance::Soft
+                        // Writes a batch as well; without `WakeAndWait` it waits for nothing but request slots.
+                        match self.config.writeback.policy {
+                            WritebackPolicy::WakeAndWait => Balance::Hard,
+                            _ => Balance::Soft,
+                        }
                     }
                     DirtyState::Soft => Balance::Soft,
                     DirtyState::Hard => Balance::Hard,

@@ -6,6 +6,7 @@ use crate::args::{Cli, ProveArgs};
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::{signal, stdout};
+use kreplay_replay::prove::order::OrderReport;
 use kreplay_replay::prove::scores::ScoreReport;
 use kreplay_replay::prove::{ExactReport, FigureReport, blocktrace, elevator, linux24, median_error, nfsd};
 use kreplay_replay::variant::nearest;
@@ -160,6 +161,33 @@ fn by_variant(t: &mut String, report: &FigureReport) {
     }
 }
 
+/// Order of the kernels: counts, the wrong pairs, the rule for noise.
+fn order_text(t: &mut String, order: &OrderReport) {
+    t.push_str(
+        "\norder of kernels, pairs of recorded figures of one load that differ by more than repeated recordings do:\n",
+    );
+    for w in &order.wrong {
+        let [a, b] = &w.kernels;
+        let _ = writeln!(
+            t,
+            "  wrong: {}, {}: {a} {:.2}, {b} {:.2} recorded; {:.2}, {:.2} simulated",
+            w.load, w.figure, w.recorded[0], w.recorded[1], w.simulated[0], w.simulated[1]
+        );
+    }
+    for l in &order.loads {
+        let _ = writeln!(t, "  {}: {} of {} pairs right", l.load, l.right, l.pairs);
+    }
+    for n in &order.noise {
+        let _ = writeln!(
+            t,
+            "  noise of {}: {:.1} % at least, which nine tenths of {} repeated figures lie below",
+            n.kind, n.p90_pct, n.repeats
+        );
+    }
+    let share = order.right_pct.map_or_else(|| "no pairs".to_owned(), |p| format!("{p:.1} %"));
+    let _ = writeln!(t, "  {} of {} pairs right: {share} (goal: {} %)", order.right, order.pairs, order.bar_pct);
+}
+
 fn figures_text(kind: &Kind, report: &FigureReport) -> String {
     let mut t = format!("{}: {}\n", kind.name, kind.about);
     for run in &report.runs {
@@ -177,6 +205,9 @@ fn figures_text(kind: &Kind, report: &FigureReport) -> String {
         for s in &report.skipped {
             let _ = writeln!(t, "  {}: {}", s.case, s.why);
         }
+    }
+    if let Some(order) = &report.order {
+        order_text(&mut t, order);
     }
     let all = || report.runs.iter().flat_map(|r| &r.figures);
     let (figures, telling) = (all().count(), all().filter(|f| f.telling).count());

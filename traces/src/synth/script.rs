@@ -134,6 +134,8 @@ impl<'s> Script<'s> {
             client: task.client.as_deref(),
             background: task.background,
             repeat_from_line: task.repeat_from_line,
+            // The recorded programs read until they have it all or a read returns no byte.
+            gives_up: true,
         });
     }
 
