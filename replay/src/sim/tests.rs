@@ -438,5 +438,5 @@ fn bdflush_with_hysteresis_goes_on_below_the_limit_that_woke_it() {
     // 20 MB are a third of memory. What is written after bdflush has stopped at a fifth stays.
     let third = 20_000;
     assert!(dirty_at_end("linux-2.4.23") < third * 3 / 4, "{}", dirty_at_end("linux-2.4.23"));
-    assert_eq!(dirty_at_end("linux-2.4.16"), third);
+    assert!(dirty_at_end("linux-2.4.16") > third * 9 / 10, "{}", dirty_at_end("linux-2.4.16"));
 }
