@@ -8,6 +8,7 @@ mod aging;
 pub mod check;
 mod device;
 mod elevator;
+mod net;
 mod queue;
 mod reclaim;
 
@@ -21,6 +22,7 @@ pub use device::{CommandOrder, DeviceConfig};
 pub use elevator::{
     AnticipatoryConfig, BfqConfig, Cfq26Config, CfqConfig, DeadlineConfig, ElevatorConfig, KyberConfig,
 };
+pub use net::{NetConfig, ReplyStrategy};
 pub use queue::{IocostConfig, IocostModel, QueueConfig, SlotRule, WakeRule, WbtConfig};
 pub use reclaim::{
     BufferWait, MaxMapped, MetadataMark, OomRule, ReadMark, ReclaimConfig, ReclaimPolicy, RefillRule, ScanBudget,
@@ -49,6 +51,9 @@ pub struct Config {
     pub elevator: ElevatorConfig,
     /// Device model under every queue.
     pub device: DeviceConfig,
+    /// Network server.
+    #[serde(default)]
+    pub net: NetConfig,
 }
 
 /// The machine: memory, processors, costs.

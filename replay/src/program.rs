@@ -157,6 +157,13 @@ pub enum Op {
         /// Client number on that link.
         client: u16,
     },
+    /// Ask a request server again and again, as a client of a link of kind [`LinkKind::Server`], until its time is over.
+    Ask {
+        /// Index into [`Program::links`].
+        link: u32,
+        /// Client number on that link.
+        client: u32,
+    },
     /// Add `n` to a channel.
     Post {
         /// Channel.
@@ -298,6 +305,21 @@ pub enum LinkKind {
         /// Sleep between hand-outs as asked for.
         tick: Nanos,
     },
+    /// Clients of a request server; times in ms.
+    Server(ServerLoad),
+}
+
+/// What clients ask of a request server, see [`crate::net::nfsd`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "as in the trace's manifest")]
+pub struct ServerLoad {
+    pub threads: u32,
+    pub window: u32,
+    pub service_ms: u32,
+    pub reply_bytes: u32,
+    pub send_buffer_bytes: u32,
+    pub congested: (u32, u32, u32),
+    pub duration_ms: u32,
 }
 
 /// A network link shared by tasks.

@@ -1,5 +1,6 @@
 //! One file a subcommand.
 
+mod claims;
 mod compare;
 mod export;
 mod export_results;
@@ -33,6 +34,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Variants(args) => variants::run(cli, args),
         Command::Formats => formats::run(cli),
         Command::Prove(args) => prove::run(cli, args),
+        Command::Claims(args) => claims::run(cli, args),
         Command::Fit(args) => fit::run(cli, args),
         Command::Synth(args) => synth::run(cli, args),
         Command::Completions { shell } => pages::completions(*shell),

@@ -167,6 +167,7 @@ fn fills(op: Op, index: usize) -> Filled {
         | Op::Touch { .. }
         | Op::Link { .. }
         | Op::RecvWrite { .. }
+        | Op::Ask { .. }
         | Op::Await { .. } => Filled::All { external_op: None },
     }
 }

@@ -39,6 +39,14 @@ pub struct AllocFlags {
 }
 
 impl AllocFlags {
+    /// The mask that 2.4.10 prints: __GFP_WAIT 0x10, HIGH 0x20, IO 0x40, HIGHIO 0x80, FS 0x100, HIGHMEM 0x02 (mm.h); user and page
+    /// cache allocations are GFP_HIGHUSER, others may use the reserve (HIGH).
+    pub const fn mask(self) -> u32 {
+        let io = if self.io { 0xc0 } else { 0 };
+        let wait = if self.wait { 0x10 } else { 0 };
+        if self.fs { 0x102 | io | wait } else { 0x20 | io | wait }
+    }
+
     /// Page cache, anonymous memory (GFP_HIGHUSER, GFP_KERNEL, kswapd from 2.4.10 on).
     pub const USER: Self = Self { wait: true, io: true, fs: true };
     /// Metadata, buffer heads (GFP_NOFS).

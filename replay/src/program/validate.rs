@@ -134,6 +134,10 @@ impl Program {
                     count > 0 && last < u64::from(a.pages)
                 }),
                 Op::Link { link, .. } => (link as usize) < self.links.len(),
+                Op::Ask { link, client } => {
+                    let server = |l: &&super::LinkInfo| matches!(l.kind, super::LinkKind::Server(_));
+                    self.links.get(link as usize).filter(server).is_some_and(|l| client < l.clients)
+                }
                 Op::Post { channel, n } | Op::Await { channel, n } => (channel as usize) < self.channels.len() && n > 0,
                 Op::Spawn { task } => (task as usize) < self.tasks.len(),
                 Op::Mark { mark } => (mark as usize) < self.marks.len(),

@@ -101,7 +101,11 @@ impl Sim<'_> {
     /// The request fails, loudly where the kernel says so.
     pub(super) fn refused(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
         if self.config.alloc.policy != AllocPolicy::ClasszoneRetry {
-            let text = "__alloc_pages: 0-order allocation failed".to_owned();
+            let mask = match self.tasks[t as usize].top() {
+                Frame::Alloc { flags, .. } => flags.mask(),
+                _ => AllocFlags::USER.mask(),
+            };
+            let text = format!("__alloc_pages: 0-order allocation failed (gfp={mask:#x})");
             sink.event(&EventRow { time: self.now, task: Some(t), kind: EventKind::AllocFailure, text });
         }
         self.allocation_failed(t)

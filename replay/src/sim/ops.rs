@@ -109,6 +109,7 @@ impl Sim<'_> {
             Op::Read { .. } => self.step_read(t),
             Op::Write { .. } => self.step_write(t),
             Op::RecvWrite { link, client, chunk, .. } => self.step_recv_write(t, link, client, chunk),
+            Op::Ask { link, client } => self.step_ask(t, link, client),
             Op::Open { ofd, file, create, truncate } => self.step_open(t, ofd, file, create, truncate),
             Op::Stat { file, negative } => self.step_stat(t, file, negative),
             Op::Readdir { .. } => self.step_readdir(t),
@@ -208,6 +209,10 @@ impl Sim<'_> {
                 task.total.written += cursor.pos.min(total);
                 (CallOp::RecvWrite, Some(cursor.file), Some(0), Some(total))
             }
+            Op::Ask { .. } => {
+                task.total.read += cursor.pos;
+                (CallOp::Ask, None, None, Some(cursor.pos))
+            }
             Op::Fsync { file } => (CallOp::Fsync, Some(file), None, None),
             Op::Sync => (CallOp::Sync, None, None, None),
             Op::Truncate { file, len } => (CallOp::Truncate, Some(file), Some(len), None),
@@ -279,7 +284,7 @@ impl Sim<'_> {
     /// Which cause a timed wait belongs to.
     pub(super) fn time_wait_cause(&self, t: u32) -> Cause {
         match self.current_op(t) {
-            Some(Op::External { .. } | Op::Link { .. } | Op::RecvWrite { .. }) => Cause::Net,
+            Some(Op::External { .. } | Op::Link { .. } | Op::RecvWrite { .. } | Op::Ask { .. }) => Cause::Net,
             _ => Cause::Sleep,
         }
     }
