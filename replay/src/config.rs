@@ -8,6 +8,7 @@ mod aging;
 pub mod check;
 mod device;
 mod elevator;
+mod modern;
 mod queue;
 mod reclaim;
 
@@ -21,6 +22,7 @@ pub use device::{CommandOrder, DeviceConfig};
 pub use elevator::{
     AnticipatoryConfig, BfqConfig, Cfq26Config, CfqConfig, DeadlineConfig, ElevatorConfig, KyberConfig,
 };
+pub use modern::{BalancedConfig, OnDemandConfig, ReadaheadPolicy, WorkingsetConfig};
 pub use queue::{IocostConfig, IocostModel, QueueConfig, SlotRule, WakeRule, WbtConfig};
 pub use reclaim::{
     BufferWait, MaxMapped, MetadataMark, OomRule, ReadMark, ReclaimConfig, ReclaimPolicy, RefillRule, ScanBudget,
@@ -85,6 +87,15 @@ pub struct MachineConfig {
     pub completion_page_ns: u64,
     /// File system block size, bytes (only 4096 is modelled).
     pub block_bytes: u32,
+    /// Limit on the memory of all tasks of the trace together (a memory cgroup), KiB; 0 = none.
+    #[serde(default, with = "size_kib", skip_serializing_if = "is_default")]
+    pub memory_limit: u64,
+    /// Part of the limit that is charged before the first operation (programs, page tables, kernel objects), KiB.
+    #[serde(default, with = "size_kib", skip_serializing_if = "is_default")]
+    pub limit_reserved: u64,
+    /// Sleeps end when they were asked to (high-resolution timers) and not on a tick.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub precise_sleeps: bool,
 }
 
 /// Zones and allocation.
@@ -113,6 +124,8 @@ pub enum AllocPolicy {
     ThreeList,
     /// 2.4.10: after reclaim without success a frame is taken only above `high`; else the request fails, and says so.
     ClasszoneFail,
+    /// One zone with watermarks from `min_free_kbytes`, and the limit of a memory cgroup: 2.6 and later.
+    Watermarks,
 }
 
 /// Swap.
@@ -142,14 +155,20 @@ pub enum SlotFate {
     FreeBelow,
 }
 
-/// Read-ahead of 2.4.
+/// Read-ahead.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ReadaheadConfig {
-    /// Smallest window of a sequential reader, pages.
+    /// Family.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub policy: ReadaheadPolicy,
+    /// Smallest window of a sequential reader, pages ([`ReadaheadPolicy::Window`]).
     pub min_pages: u32,
-    /// Largest window, pages.
+    /// Largest window, pages ([`ReadaheadPolicy::Window`]).
     pub max_pages: u32,
+    /// Rules of [`ReadaheadPolicy::OnDemand`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_demand: OnDemandConfig,
 }
 
 /// bdflush and kupdate.
@@ -172,6 +191,9 @@ pub struct WritebackConfig {
     pub interval_ms: u64,
     /// Age at which a dirty buffer is written, ms.
     pub expire_ms: u64,
+    /// Rules of [`WritebackPolicy::Balanced`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub balanced: BalancedConfig,
 }
 
 /// Base of the dirty limits.
@@ -198,6 +220,13 @@ pub enum WritebackPolicy {
     /// 2.4.5 to 2.4.7: above the soft limit a writer only wakes bdflush, above the hard one it also writes a batch; nobody
     /// waits.
     WakeBdflush,
+    /// Writers pause for what they dirtied, flushers write by inode: since 3.2. See [`BalancedConfig`].
+    Balanced,
+}
+
+/// The default, which a configuration need not spell out.
+fn is_default<T: Default + PartialEq>(v: &T) -> bool {
+    *v == T::default()
 }
 
 mod size_kib {

@@ -50,6 +50,17 @@ pub enum Op {
         /// Descriptor.
         ofd: OfdId,
     },
+    /// posix_fadvise or readahead on bytes `[off, off+len)`; `len` 0 = to the end.
+    Advise {
+        /// Descriptor.
+        ofd: OfdId,
+        /// First byte.
+        off: u64,
+        /// Bytes.
+        len: u64,
+        /// What is said.
+        advice: Advice,
+    },
     /// read/pread: bytes `[off, off+len)`; `len` is what the recorded call returned.
     Read {
         /// Descriptor.
@@ -67,6 +78,17 @@ pub enum Op {
         off: u64,
         /// Bytes.
         len: u64,
+    },
+    /// read or write of an O_DIRECT descriptor: bytes `[off, off+len)`.
+    Direct {
+        /// Descriptor.
+        ofd: OfdId,
+        /// First byte.
+        off: u64,
+        /// Bytes.
+        len: u64,
+        /// To the disk.
+        write: bool,
     },
     /// fsync/fdatasync of a file.
     Fsync {
@@ -131,6 +153,14 @@ pub enum Op {
         /// Requested time.
         time: Nanos,
     },
+    /// Sleep until `after` has passed since the point of time that the task's last pace named, or since now for the first; not
+    /// at all if that is over.
+    Pace {
+        /// Distance.
+        after: Nanos,
+        /// The task's first.
+        first: bool,
+    },
     /// Wait for something outside of the trace (network peer, terminal) for the recorded time.
     External {
         /// Recorded duration.
@@ -186,6 +216,21 @@ pub enum Op {
         /// Time.
         time: Nanos,
     },
+}
+
+/// What an application says of its use of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Nothing in particular.
+    Normal,
+    /// In order.
+    Sequential,
+    /// In no order.
+    Random,
+    /// Soon: read it now.
+    WillNeed,
+    /// Not any more: drop it.
+    DontNeed,
 }
 
 const _: () = assert!(std::mem::size_of::<Op>() <= 32);

@@ -62,6 +62,9 @@ pub struct ReclaimConfig {
     /// Rules of [`ReclaimPolicy::Aging`].
     #[serde(default)]
     pub aging: AgingConfig,
+    /// Rules of [`ReclaimPolicy::Workingset`].
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub workingset: super::WorkingsetConfig,
 }
 
 /// Replacement family.
@@ -72,6 +75,9 @@ pub enum ReclaimPolicy {
     TwoList,
     /// Active, dirty and clean lists, pages with ages: 2.4.5 to 2.4.9. See [`AgingConfig`].
     Aging,
+    /// Active and inactive lists of file and of anonymous pages, with refault detection: since 3.15. See
+    /// [`super::WorkingsetConfig`].
+    Workingset,
 }
 
 /// Active pages that a pass looks at.

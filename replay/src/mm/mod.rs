@@ -12,17 +12,20 @@ pub mod namecache;
 pub mod page;
 pub mod swapspace;
 pub mod unmap;
+pub mod workingset;
 pub mod zone;
 
 use crate::config::{AgingConfig, Config, LookupRule, ReclaimPolicy};
 use crate::program::Program;
 use crate::results::Counters;
 use buffer::{BufList, BufferLists};
+use kreplay_traces::units::Nanos;
 use lru::Lru;
 use namecache::NameCache;
 use page::{List, Page, flag, noop};
 use swapspace::SwapSpace;
 use unmap::AddressSpaces;
+use workingset::Workingset;
 use zone::{NORMAL, Zones};
 
 /// Buffer heads in a page of slab (96 bytes each on i386).
@@ -43,6 +46,10 @@ pub struct Mm {
     pub clean: [Lru; 2],
     /// Rules of the aging kernels, where they apply.
     pub aging: Option<AgingConfig>,
+    /// Lists and clock of refault detection, where it applies.
+    pub ws: Option<Workingset>,
+    /// Time of the step in hand, for what is stamped.
+    pub clock: Nanos,
     /// Buffer lists.
     pub bufs: BufferLists,
     /// Zones.
@@ -117,6 +124,9 @@ impl Mm {
             inactive: Lru::new(List::Inactive),
             clean: [Lru::new(List::Clean); 2],
             aging: (config.reclaim.policy == ReclaimPolicy::Aging).then_some(config.reclaim.aging),
+            ws: (config.reclaim.policy == ReclaimPolicy::Workingset)
+                .then(|| Workingset::new(n, program.files.len(), config.machine.swap > 0)),
+            clock: Nanos::ZERO,
             bufs: BufferLists::new(n),
             swap: SwapSpace::new((config.machine.swap / 4).min(u64::from(u32::MAX)) as u32),
             spaces: AddressSpaces::new(program),
@@ -195,7 +205,14 @@ impl Mm {
             return;
         }
         let p = &mut self.pages[id as usize];
-        if p.list == List::Inactive && p.any(flag::REFERENCED) {
+        if p.list == List::AnonInactive && p.any(flag::REFERENCED) {
+            p.flags &= !flag::REFERENCED;
+            self.move_to_active(id);
+            self.counters.activated_pages += 1;
+            if let Some(ws) = &mut self.ws {
+                ws.aged();
+            }
+        } else if p.list == List::Inactive && p.any(flag::REFERENCED) {
             p.flags &= !flag::REFERENCED;
             self.activate(id);
         } else {
@@ -209,6 +226,9 @@ impl Mm {
         self.active.push_head(&mut self.pages, id);
         self.hot[id as usize] = 0;
         self.counters.activated_pages += 1;
+        if let Some(ws) = &mut self.ws {
+            ws.aged();
+        }
     }
 
     /// Move an active page to the inactive list.
@@ -225,6 +245,15 @@ impl Mm {
             List::Active => self.active.remove(&mut self.pages, id),
             List::Inactive => self.inactive.remove(&mut self.pages, id),
             List::Clean => self.clean[usize::from(self.page(id).zone)].remove(&mut self.pages, id),
+            List::AnonActive | List::AnonInactive => {
+                if let Some(ws) = &mut self.ws {
+                    let list = match self.pages[id as usize].list {
+                        List::AnonActive => &mut ws.anon_active,
+                        _ => &mut ws.anon_inactive,
+                    };
+                    list.remove(&mut self.pages, id);
+                }
+            }
             List::None => {}
         }
     }
@@ -232,6 +261,7 @@ impl Mm {
     /// Put a new page on the list where new pages go.
     pub fn lru_add(&mut self, id: u32) {
         match self.aging {
+            None if self.ws.is_some() => self.move_to_inactive(id, false),
             None => self.inactive.push_head(&mut self.pages, id),
             Some(rules) => self.add_aged(id, rules),
         }
@@ -365,6 +395,7 @@ impl Mm {
         }
         self.attach_buffer(id);
         self.set(id, flag::BUF_DIRTY);
+        self.note_dirtied(id);
         self.bufs.set_flush_at(id, flush_at);
         self.bufs.refile(id, BufList::Dirty);
         let dirty = u64::from(self.bufs.len(BufList::Dirty)) * 4;
@@ -376,6 +407,10 @@ impl Mm {
     pub fn begin_buffer_write(&mut self, id: u32) {
         debug_assert!(self.page(id).has(flag::BUF_DIRTY) && !self.page(id).any(flag::BUF_LOCKED));
         self.clear(id, flag::BUF_DIRTY);
+        self.note_cleaned(id);
+        if let Some(ws) = &mut self.ws {
+            ws.writeback += 1;
+        }
         self.set(id, flag::BUF_LOCKED);
         self.bufs.refile(id, BufList::Locked);
     }
@@ -391,6 +426,7 @@ impl Mm {
     /// Forget a dirty or clean cache page whose data nobody wants any more (truncate, unlink). Pages under I/O or in use
     /// become orphans and go when that is over.
     pub fn truncate_page(&mut self, id: u32) {
+        self.forget_shadow(id);
         let p = *self.page(id);
         if !p.any(flag::PRESENT) {
             self.page_mut(id).flags &= !flag::ON_DISK;
@@ -398,6 +434,7 @@ impl Mm {
         }
         if p.any(flag::BUF_DIRTY) {
             self.clear(id, flag::BUF_DIRTY);
+            self.note_cleaned(id);
             self.bufs.refile(id, BufList::Clean);
         }
         self.clear(id, flag::DIRTY | flag::ON_DISK);
@@ -483,6 +520,8 @@ impl Mm {
                 h |= noop::READ;
             }
             let write_settled = match self.aging {
+                // A write is no use of the page.
+                None if self.ws.is_some() => true,
                 None => p.any(flag::REFERENCED),
                 // There a write first brings the page back, then deactivates it: that moves it.
                 Some(rules) if rules.drop_behind && rules.lookup == LookupRule::Activates => false,

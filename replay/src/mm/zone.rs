@@ -2,7 +2,7 @@
 //!
 //! Sources: mm/page_alloc.c of 2.4.15 to 2.4.17 (cumulative watermark test), `free_area_init_core` for the watermarks.
 
-use crate::config::{AllocConfig, MachineConfig};
+use crate::config::{AllocConfig, AllocPolicy, MachineConfig};
 
 /// Zone numbers: fallback order of an allocation is NORMAL, then DMA.
 pub const DMA: usize = 0;
@@ -62,6 +62,9 @@ pub struct Zones {
 impl Zones {
     /// Zones of a machine. `reserved` memory is taken from DMA first, where a 2.4 kernel and its memory map lie.
     pub fn new(machine: &MachineConfig, cfg: &AllocConfig) -> Self {
+        if cfg.policy == AllocPolicy::Watermarks {
+            return Self::one_zone(machine);
+        }
         let frames = machine.ram / 4;
         let mut reserved = machine.reserved / 4;
         let sizes = [frames.min(DMA_FRAMES), frames.saturating_sub(DMA_FRAMES)];
@@ -74,6 +77,17 @@ impl Zones {
             Zone { size: sizes[i], free: sizes[i] - taken, min, low, high, need_balance: false }
         });
         Self { zone, cumulative: cfg.cumulative, pressure: 0 }
+    }
+
+    /// All memory in one zone, with watermarks from `min_free_kbytes` = 4 x the square root of the memory in KiB, 128 to
+    /// 262144, and the least distances between them (`init_per_zone_wmark_min`, `__setup_per_zone_wmarks`).
+    fn one_zone(machine: &MachineConfig) -> Self {
+        let frames = machine.ram / 4;
+        let free = frames - (machine.reserved / 4).min(frames / 4 * 3);
+        let min = (16 * free * 4).isqrt().clamp(128, 262_144) / 4;
+        let gap = (min / 4).max(free / 1000);
+        let normal = Zone { size: frames, free, min, low: min + gap, high: min + 2 * gap, need_balance: false };
+        Self { zone: [Zone::default(), normal], cumulative: false, pressure: 0 }
     }
 
     /// The first zone of the fallback list: the class that a reclaim on behalf of an allocation has to help.

@@ -9,6 +9,7 @@ pub mod aging;
 mod aging_tests;
 mod buffers;
 mod twolist;
+pub mod workingset;
 
 use crate::config::{ReclaimConfig, ReclaimPolicy};
 use crate::mm::Mm;
@@ -30,6 +31,8 @@ pub enum Need {
     WaitBuffer(u32),
     /// Every pass failed: apply the rule for killing, then ask again.
     OutOfMemory,
+    /// Only dirty pages that nobody writes were met: wake the flusher, sleep until some are written or for the longest wait.
+    Throttle,
 }
 
 /// Where a policy stands within a pass.
@@ -91,6 +94,8 @@ pub struct Cursor {
     pub failed: u32,
     /// Pages looked at since the simulator last charged for it.
     pub scanned: u32,
+    /// Shares of the lists still to be scanned (refault-aware lists).
+    pub run: workingset::Run,
 }
 
 impl Cursor {
@@ -115,6 +120,7 @@ impl Cursor {
             cleaned: 0,
             failed: 0,
             scanned: 0,
+            run: workingset::Run::default(),
         }
     }
 
@@ -136,5 +142,6 @@ pub fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLi
     match cfg.policy {
         ReclaimPolicy::TwoList => twolist::step(cfg, mm, cur, limits),
         ReclaimPolicy::Aging => aging::step(cfg, mm, cur),
+        ReclaimPolicy::Workingset => workingset::step(cfg, mm, cur),
     }
 }

@@ -20,6 +20,9 @@ impl Sim<'_> {
         if self.config.alloc.policy == AllocPolicy::ThreeList {
             return self.step_alloc_aging(t, flags, at, sink);
         }
+        if self.config.alloc.policy == AllocPolicy::Watermarks {
+            return self.step_charge(t, flags, at, sink);
+        }
         match at {
             Alloc::Helped | Alloc::Yielded | Alloc::Last => unreachable!("states of the aging kernels' allocator"),
             Alloc::Try => {
@@ -129,6 +132,7 @@ impl Sim<'_> {
             Need::WaitPage(page) => self.tasks[t as usize].push(Frame::WaitPage { page }),
             Need::WaitBuffer(page) => self.tasks[t as usize].push(Frame::WaitBuffer { page }),
             Need::OutOfMemory => self.out_of_memory(sink),
+            Need::Throttle => self.tasks[t as usize].push(Frame::Rest { begun: false }),
         }
         Flow::Continue
     }

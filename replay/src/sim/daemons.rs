@@ -90,7 +90,7 @@ impl Sim<'_> {
             Bdflush::Wrote { full, wrote } => {
                 let goes_on = match self.config.writeback.policy {
                     WritebackPolicy::WriteSome => full,
-                    WritebackPolicy::WakeBdflush => full || wrote,
+                    WritebackPolicy::WakeBdflush | WritebackPolicy::Balanced => full || wrote,
                 };
                 if goes_on && writeback::state(&self.mm, &self.limits) != DirtyState::Fine {
                     self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Write });

@@ -21,7 +21,7 @@ impl Sim<'_> {
             if op.pos >= op.end || self.tasks[t as usize].dying {
                 return None;
             }
-            if self.cost >= super::BURST {
+            if self.burst_used() {
                 return Some(Flow::Continue);
             }
             let id = op.first + op.pos as u32 * stride;
@@ -167,7 +167,7 @@ impl Sim<'_> {
         }
     }
 
-    fn use_mapping(&mut self, id: u32, write: bool) {
+    pub(super) fn use_mapping(&mut self, id: u32, write: bool) {
         let p = *self.mm.page(id);
         if write
             && self.config.swap.slot_rule == SlotFate::OnWrite
@@ -185,6 +185,9 @@ impl Sim<'_> {
 
     /// A touch of a mapped file's page: `filemap_nopage` reads the aligned cluster around a missing one.
     fn touch_file(&mut self, t: u32, id: u32, write: bool) -> Option<Flow> {
+        if self.on_demand() {
+            return self.touch_mapped(t, id, write);
+        }
         let p = *self.mm.page(id);
         if p.has(flag::MAPPED | flag::PRESENT) {
             self.mm.counters.page_hits += 1;

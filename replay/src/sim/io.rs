@@ -7,9 +7,10 @@ use super::task::{At, Wait};
 use super::{InFlight, Sim};
 use crate::block::{Bio, BioKind, Dir, Submit};
 use crate::config::MetadataMark;
-use crate::mm::page::flag;
+use crate::mm::page::{List, flag};
 use crate::mm::zone::AllocFlags;
 use crate::results::{Cause, ResultSink};
+use crate::writeback;
 use kreplay_traces::units::{Nanos, SECTORS_PER_PAGE, Sectors};
 
 impl Sim<'_> {
@@ -76,7 +77,16 @@ impl Sim<'_> {
     }
 
     fn bio_done(&mut self, bio: &Bio) {
-        let id = bio.tag;
+        if bio.tag == super::direct::TAG {
+            return self.raw_done(bio.task);
+        }
+        // Bios of several pages carry pages in a row of one file.
+        for k in 0..(bio.nr / SECTORS_PER_PAGE as u32).max(1) {
+            self.page_done(bio.tag + k, bio);
+        }
+    }
+
+    fn page_done(&mut self, id: u32, bio: &Bio) {
         if self.mm.page(id).any(flag::ASYNC_SWAP) {
             self.mm.page_mut(id).flags &= !flag::ASYNC_SWAP;
             self.swap_in_flight -= 1;
@@ -86,8 +96,17 @@ impl Sim<'_> {
         }
         if self.mm.page(id).any(flag::BUF_LOCKED) && bio.kind != BioKind::Swap {
             self.mm.end_buffer_io(id);
+            if self.mm.ws.is_some() && bio.dir == Dir::Write {
+                self.mm.end_writeback(id);
+                writeback::refile(&mut self.mm, id);
+                self.wake_resting();
+            }
         } else {
             self.mm.unlock(id);
+            if self.mm.page(id).has(flag::RECLAIM | flag::ANON) && self.mm.page(id).list != List::None {
+                self.mm.clear(id, flag::RECLAIM);
+                self.mm.move_to_inactive(id, true);
+            }
         }
         let p = self.mm.page(id);
         if p.any(flag::ORPHAN) && p.pins == 0 && !p.any(flag::LOCKED | flag::BUF_LOCKED) {
@@ -96,7 +115,7 @@ impl Sim<'_> {
     }
 
     /// Device, partition and first sector of a page: its file's place, or its swap slot.
-    fn place_of(&self, id: u32) -> (u32, u16, Sectors) {
+    pub(super) fn place_of(&self, id: u32) -> (u32, u16, Sectors) {
         let p = self.mm.page(id);
         if p.any(flag::ANON) {
             let dev = self.swap_dev.expect("a page has a swap slot, so there is a swap device");
@@ -175,6 +194,10 @@ impl Sim<'_> {
 
     /// Indirect block that maps a page, if one does.
     pub(super) fn indirect_of(&self, page: u32) -> Option<u32> {
+        if self.balanced() {
+            // File systems of that time map by extents, in the inode.
+            return None;
+        }
         let file = &self.program.files[self.mm.file_of(page) as usize];
         let index = page - file.first_page;
         let k = index.checked_sub(12)? / 1024;
@@ -345,6 +368,7 @@ impl Sim<'_> {
                 self.mm.add_anon(id, zone as usize);
                 self.mm.add_to_swap_cache(id);
                 self.mm.lru_add(id);
+                self.mm.refault(id, true);
                 self.mm.lock(id);
                 self.mm.clear(id, flag::UPTODATE | flag::DIRTY | flag::REFERENCED);
                 self.mm.counters.swap_in_pages += 1;
@@ -368,6 +392,7 @@ impl Sim<'_> {
         }
         match self.current_op(t) {
             Some(Op::Fsync { .. } | Op::Sync) => Cause::Sync,
+            Some(Op::Direct { .. }) => Cause::Read,
             Some(Op::Read { .. } | Op::Readdir { .. }) if task.op.at != At::LockWait => Cause::Read,
             Some(Op::Write { .. } | Op::RecvWrite { .. }) if task.op.at == At::Filled => Cause::Read,
             Some(Op::Touch { .. }) => Cause::SwapIn,

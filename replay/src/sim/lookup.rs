@@ -76,6 +76,7 @@ impl Sim<'_> {
     /// A name was added or removed: its directory block and inode are dirty.
     fn touch_directory(&mut self, file: u32) {
         self.mm.names.set_inode_dirty(file, true);
+        self.note_metadata(file, false, true);
         let f = &self.program.files[file as usize];
         if let Some(block) = f.name_page {
             self.dirty_metadata(block);

@@ -10,9 +10,14 @@ pub mod task;
 
 mod aging;
 mod alloc;
+mod charge;
 mod daemons;
+mod direct;
 mod fault;
+mod filemap;
+mod flusher;
 mod io;
+mod journal;
 mod lookup;
 mod net;
 mod oom;
@@ -28,13 +33,13 @@ mod write;
 mod tests;
 
 use crate::block::{Bio, BlockLayer, RqId, Submit};
-use crate::config::Config;
+use crate::config::{Config, WritebackPolicy};
 use crate::mm::Mm;
 use crate::program::{FileKind, LinkKind, Program, Start};
 use crate::results::{ClientRow, EventKind, EventRow, ResultSink};
 use crate::writeback::{self, DirtyLimits};
 use event::{Event, EventQueue};
-use frame::{Bdflush, Frame, Kswapd, Kupdate};
+use frame::{Bdflush, Flush, Frame, Kswapd, Kupdate};
 use kreplay_traces::units::{Bytes, Nanos, Sectors};
 use placement::Placement;
 use std::collections::VecDeque;
@@ -125,6 +130,8 @@ struct Ofd {
     ralen: u64,
     rawin: u64,
     ramax: u64,
+    /// State of on-demand read-ahead.
+    ra: crate::readahead::State,
 }
 
 /// State of a file.
@@ -133,6 +140,8 @@ struct FileState {
     size: u64,
     writer: Option<u32>,
     waiting: VecDeque<u32>,
+    /// On-demand read-ahead of faults through mappings.
+    map_ra: crate::readahead::State,
 }
 
 /// State of a channel.
@@ -201,8 +210,9 @@ pub struct Sim<'p> {
     slice_end: Vec<Nanos>,
     in_flight: Vec<Option<InFlight>>,
     now: Nanos,
-    /// Processor time of the burst in hand.
+    /// Processor time of the burst in hand, and what of it was left over from the one before.
     cost: Nanos,
+    burst_from: Nanos,
     foreground: u32,
     since_sample: SinceSample,
     oom: OomState,
@@ -231,6 +241,9 @@ pub struct Sim<'p> {
     /// When kswapd's sleep ends by itself, and when memory statistics are due (aging kernels).
     kswapd_deadline: Nanos,
     next_recalc: Nanos,
+    /// The flusher, and who waits for it.
+    flushing: flusher::Flushing,
+    journal: journal::Journal,
 }
 
 const fn assert_clone_send<T: Clone + Send + 'static>() {}
@@ -293,8 +306,14 @@ impl<'p> Sim<'p> {
         tasks.push(Task::new(Frame::Kswapd { at: Kswapd::Sleep, class: 0, more: false }, true));
         tasks[kswapd as usize].memalloc = true;
         let bdflush = tasks.len() as u32;
-        tasks.push(Task::new(Frame::Bdflush { at: Bdflush::Waited }, true));
-        tasks.push(Task::new(Frame::Kupdate { at: Kupdate::Begin }, true));
+        let balanced = config.writeback.policy == WritebackPolicy::Balanced;
+        let (flusher, by_age) = if balanced {
+            (Frame::Flusher { at: Flush::Idle }, Frame::Journal { begun: false })
+        } else {
+            (Frame::Bdflush { at: Bdflush::Waited }, Frame::Kupdate { at: Kupdate::Begin })
+        };
+        tasks.push(Task::new(flusher, true));
+        tasks.push(Task::new(by_age, true));
         let cpus = config.machine.cpus as usize;
         let mut sim = Self {
             limits: writeback::limits(&config.writeback, &mm),
@@ -328,6 +347,7 @@ impl<'p> Sim<'p> {
             in_flight: Vec::new(),
             now: Nanos::ZERO,
             cost: Nanos::ZERO,
+            burst_from: Nanos::ZERO,
             since_sample: SinceSample::default(),
             oom: OomState::default(),
             scratch: Vec::new(),
@@ -348,11 +368,25 @@ impl<'p> Sim<'p> {
             idle_samples: 0,
             kswapd_deadline: Nanos::ZERO,
             next_recalc: Nanos::ZERO,
+            flushing: flusher::Flushing::new(config, program.files.len()),
+            journal: journal::Journal::default(),
             swap_in_flight: 0,
             swap_flight_limit,
         };
+        if balanced {
+            sim.forget_unused_inode_blocks();
+        }
         sim.start_tasks(seed);
         Ok(sim)
+    }
+
+    /// ext4 makes inodes in a block of unused ones without reading it.
+    fn forget_unused_inode_blocks(&mut self) {
+        let used: rustc_hash::FxHashSet<u32> =
+            self.program.files.iter().filter(|f| f.exists).filter_map(|f| f.inode_page).collect();
+        for page in self.program.files.iter().filter_map(|f| f.inode_page).filter(|p| !used.contains(p)) {
+            self.mm.page_mut(page).flags &= !crate::mm::page::flag::ON_DISK;
+        }
     }
 
     fn start_tasks(&mut self, seed: u64) {
@@ -424,6 +458,7 @@ impl<'p> Sim<'p> {
             };
             debug_assert!(at >= self.now, "time runs backwards");
             self.now = at;
+            self.mm.clock = at;
             self.handle(event, sink);
             self.handled += 1;
             self.at_this_time = if self.now > before { 0 } else { self.at_this_time + 1 };
@@ -453,6 +488,8 @@ impl<'p> Sim<'p> {
             // An earlier sleep's timer must not cut the one in hand short.
             Event::Wake(t) if t == self.kswapd && self.now < self.kswapd_deadline => {}
             Event::Wake(t) => self.wake(t),
+            Event::Daemon(t) => self.wake_daemon(t),
+            Event::Rested(t) => self.rested(t),
             Event::CpuFree(c) => self.burst_over(c as usize),
             Event::IoDone(slot) => self.io_done(slot, sink),
             Event::BlockTimer => {

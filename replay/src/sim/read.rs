@@ -115,7 +115,7 @@ impl Sim<'_> {
                 self.ofds[op.ofd as usize].reada = true;
                 return None;
             }
-            if self.cost >= super::BURST {
+            if self.burst_used() {
                 return Some(Flow::Continue);
             }
             let id = self.page_in_hand(t);

@@ -72,6 +72,7 @@ impl Sim<'_> {
         // A task woken while its last burst was still being worked off (several processors) begins when that ends.
         self.cost = self.tasks[t as usize].since.saturating_sub(self.now);
         let mut began = self.cost;
+        self.burst_from = began;
         loop {
             let flow = self.step(t, sink);
             self.drain_wakes();
@@ -90,6 +91,7 @@ impl Sim<'_> {
                         self.at_this_time = 0;
                         self.cost = Nanos::ZERO;
                         began = Nanos::ZERO;
+                        self.burst_from = Nanos::ZERO;
                         continue;
                     }
                     break;
@@ -125,6 +127,12 @@ impl Sim<'_> {
         let (theirs, ours) = (left.div_ceil(2), left / 2);
         self.tasks[child as usize].slice = Nanos((theirs * tick).max(tick));
         self.slice_end[cpu] = self.local_now() + Nanos(ours * tick);
+    }
+
+    /// The burst in hand has had its time: others are to be looked at.
+    #[inline]
+    pub(super) fn burst_used(&self) -> bool {
+        self.cost >= self.burst_from + BURST
     }
 
     fn only_runner(&self, cpu: usize) -> bool {
@@ -204,7 +212,7 @@ impl Sim<'_> {
         for f in task.chain() {
             match f {
                 Frame::Reclaim => return Cause::Reclaim,
-                Frame::Balance { .. } => return Cause::Throttle,
+                Frame::Balance { .. } | Frame::Throttle { .. } => return Cause::Throttle,
                 Frame::SwapIn { .. } => return Cause::SwapIn,
                 Frame::Bread { .. } | Frame::Lookup { .. } => return Cause::Meta,
                 _ => {}
@@ -215,6 +223,9 @@ impl Sim<'_> {
             Wait::Inode(_) => Cause::Inode,
             Wait::Channel(_) | Wait::Start => Cause::Dep,
             Wait::Time | Wait::Daemon => self.time_wait_cause(t),
+            Wait::Rest => Cause::Reclaim,
+            Wait::Journal => Cause::Sync,
+            Wait::Raw => self.page_wait_cause(t),
             Wait::Slot | Wait::Nothing | Wait::Ended => Cause::Slot,
         }
     }
@@ -241,6 +252,15 @@ impl Sim<'_> {
             Frame::Kswapd { at, class, more } => self.step_kswapd(t, at, class, more, sink),
             Frame::Bdflush { at } => self.step_bdflush(t, at),
             Frame::Kupdate { at } => self.step_kupdate(t, at),
+            Frame::Fill { first, n, at, run, mark, kind, state } => {
+                self.step_fill(t, first, n, at, run, mark, kind, state)
+            }
+            Frame::SubmitRun { page, n, dir, kind, waited } => self.step_submit_run(t, page, n, dir, kind, waited),
+            Frame::Throttle { look } => self.step_throttle(t, look),
+            Frame::Rest { begun } => self.step_rest(t, begun),
+            Frame::Flusher { at } => self.step_flusher(t, at),
+            Frame::Journal { begun } => self.step_journal(t, begun),
+            Frame::Commit { at } => self.step_commit(t, at),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Tasks: traced processes and kernel daemons alike.
 
 use super::frame::Frame;
+use crate::dirty::Writer;
 use crate::program::OfdId;
 use crate::reclaim::Cursor;
 use crate::results::{Blame, Cause};
@@ -8,7 +9,7 @@ use crate::writeback::MAX_BATCH;
 use kreplay_traces::units::Nanos;
 
 /// Deepest chain of frames: a designed bound, exceeding it is a bug and panics.
-pub const MAX_DEPTH: usize = 14;
+pub const MAX_DEPTH: usize = 16;
 
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,12 @@ pub enum Wait {
     Time,
     /// A daemon's wake-up.
     Daemon,
+    /// Write-out of something, as a reclaimer.
+    Rest,
+    /// The journal.
+    Journal,
+    /// Its transfers without a cached page.
+    Raw,
     /// A file's inode semaphore.
     Inode(u32),
     /// A channel.
@@ -66,6 +73,8 @@ pub enum At {
     Second,
     /// Third part.
     Third,
+    /// The pause of a writer is over.
+    Paused,
     /// A wait is over.
     Done,
 }
@@ -155,6 +164,18 @@ pub struct Task {
     pub in_op: bool,
     /// A daemon of the kernel.
     pub daemon: bool,
+    /// What it dirtied, where writers pause for that.
+    pub dirty: Writer,
+    /// Longest end of its rest.
+    pub rest_until: Nanos,
+    /// Reclaim runs in a row that freed nothing.
+    pub fruitless: u8,
+    /// It sleeps or slept for a request slot for a transfer without a cached page, and how many of these are on their way.
+    pub wait_slot: bool,
+    /// ... on their way.
+    pub raw_pending: u32,
+    /// Point of time that its last pace named.
+    pub pace: Nanos,
     /// Totals.
     pub total: Totals,
 }
@@ -203,6 +224,12 @@ impl Task {
             slice: super::SLICE,
             in_op: false,
             daemon,
+            dirty: Writer::default(),
+            rest_until: Nanos::ZERO,
+            fruitless: 0,
+            wait_slot: false,
+            raw_pending: 0,
+            pace: Nanos::ZERO,
             total: Totals::default(),
         };
         t.push(base);

@@ -12,7 +12,10 @@ use crate::config::WritebackPolicy;
 use crate::mm::page::{flag, noop};
 use crate::mm::zone::AllocFlags;
 use crate::writeback::{self, DirtyState};
-use kreplay_traces::units::{Nanos, PAGE_BYTES};
+use kreplay_traces::units::{Nanos, PAGE_BYTES, SECTORS_PER_PAGE, Sectors};
+
+/// Files up to this size are placed one behind the other, whatever their directories (ext4's `s_mb_stream_request`).
+const SMALL_BYTES: u64 = 64 << 10;
 
 impl Sim<'_> {
     /// One step of a write; `None` when it is done.
@@ -40,6 +43,10 @@ impl Sim<'_> {
                 Some(Flow::Continue)
             }
             At::Filled => Some(self.commit(t)),
+            At::Paused => {
+                self.tasks[t as usize].op.at = At::Loop;
+                Some(Flow::Continue)
+            }
             At::Balanced => {
                 self.end_page(t);
                 Some(Flow::Continue)
@@ -91,7 +98,7 @@ impl Sim<'_> {
                 self.release_inode(t, op.file);
                 return None;
             }
-            if self.cost >= super::BURST {
+            if self.burst_used() {
                 return Some(Flow::Continue);
             }
             let id = self.page_in_hand(t);
@@ -133,6 +140,7 @@ impl Sim<'_> {
         if !self.mm.adopt_frame(id, zone as usize) {
             return Flow::Continue;
         }
+        self.mm.refault(id, false);
         self.find_block(t, id)
     }
 
@@ -154,7 +162,8 @@ impl Sim<'_> {
         let whole = offset == 0 && op.end - op.pos >= PAGE_BYTES;
         let p = *self.mm.page(id);
         let fresh = !p.any(flag::ON_DISK);
-        if fresh {
+        // With delayed allocation a place is found when the page is written.
+        if fresh && !self.balanced() {
             self.mm.set(id, flag::ON_DISK);
             self.place(id);
             if let Some(block) = self.indirect_of(id) {
@@ -177,14 +186,20 @@ impl Sim<'_> {
         Flow::Continue
     }
 
-    fn place(&mut self, id: u32) {
+    pub(super) fn place(&mut self, id: u32) {
         let file = self.mm.file_of(id);
         let info = &self.program.files[file as usize];
         let inode = info.inode_page.map(|p| {
             let meta = &self.program.files[self.mm.file_of(p) as usize];
             meta.sector_of(p - meta.first_page)
         });
-        self.placement.allocate(file, info, inode, id - info.first_page);
+        let small = self.balanced() && self.files[file as usize].size <= SMALL_BYTES;
+        let near = if small { self.placement.locality(info.device).or(inode) } else { inode };
+        self.placement.allocate(file, info, near, id - info.first_page);
+        if small {
+            let end = self.placement.sector_of(file, info, id - info.first_page).0 + SECTORS_PER_PAGE;
+            self.placement.set_locality(info.device, Sectors(end));
+        }
     }
 
     /// Mark a metadata block dirty that is in memory; one that is not yet is read and written later in reality, here it
@@ -209,11 +224,21 @@ impl Sim<'_> {
         let n = (PAGE_BYTES - op.pos % PAGE_BYTES).min(op.end - op.pos);
         self.charge(n * self.config.machine.copy_page_ns / PAGE_BYTES);
         self.mm.readopt(id);
-        self.mm.set(id, flag::UPTODATE | flag::ON_DISK);
+        let balanced = self.balanced();
+        self.mm.set(id, if balanced { flag::UPTODATE } else { flag::UPTODATE | flag::ON_DISK });
         let f = &mut self.files[op.file as usize];
         f.size = f.size.max(op.pos + n);
         let at = self.flush_tick();
         let newly = self.mm.dirty_buffer(id, at);
+        if balanced {
+            self.end_page(t);
+            if newly && self.dirtied_one(t) {
+                let task = &mut self.tasks[t as usize];
+                task.op.at = At::Paused;
+                task.push(Frame::Throttle { look: true });
+            }
+            return Flow::Continue;
+        }
         if newly && writeback::over_soft(&self.mm, &self.limits) {
             let task = &mut self.tasks[t as usize];
             task.op.at = At::Balanced;
@@ -227,6 +252,8 @@ impl Sim<'_> {
     fn end_page(&mut self, t: u32) {
         let id = self.page_in_hand(t);
         match self.mm.aging {
+            // A write is no use of the page.
+            None if self.mm.ws.is_some() => {}
             None => self.mm.set(id, flag::REFERENCED),
             Some(rules) => {
                 self.mm.looked_up(id);
