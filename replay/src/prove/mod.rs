@@ -2,8 +2,10 @@
 
 pub mod blocktrace;
 pub mod elevator;
+pub mod golden;
 pub mod linux24;
 pub mod nfsd;
+pub mod recordings;
 pub mod schedulers;
 pub mod scores;
 mod traced;

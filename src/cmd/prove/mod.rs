@@ -1,13 +1,15 @@
 //! `kreplay prove KIND DIR`.
 
+mod recordings;
 mod schedulers;
 
 use crate::args::{Cli, ProveArgs};
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::{signal, stdout};
+use kreplay_replay::prove::recordings::RecordingsReport;
 use kreplay_replay::prove::scores::ScoreReport;
-use kreplay_replay::prove::{ExactReport, FigureReport, blocktrace, elevator, linux24, median_error, nfsd};
+use kreplay_replay::prove::{ExactReport, FigureReport, blocktrace, elevator, golden, linux24, median_error, nfsd};
 use kreplay_replay::variant::nearest;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -28,6 +30,7 @@ enum Report {
     Figures(FigureReport),
     Exact(ExactReport),
     Scores(ScoreReport),
+    Recordings(RecordingsReport),
 }
 
 /// All kinds.
@@ -58,6 +61,16 @@ static KINDS: &[Kind] = &[
         run: |dir, stop| schedulers::run(dir, stop).map(Report::Figures),
     },
     Kind {
+        name: "recordings",
+        about: "runs of a real kernel predicted from recordings at other memory sizes and schedulers",
+        run: |dir, stop| recordings::run(dir, stop).map(Report::Recordings),
+    },
+    Kind {
+        name: "golden",
+        about: "a real page cache step by step: read-ahead windows, lists under a limit, single operations",
+        run: |dir, _| golden::run(dir).map(Report::Exact),
+    },
+    Kind {
         name: "nfsd",
         about: "a file server's reply strategies against another model of the same rules",
         run: |file, _| nfsd::run(file).map(Report::Exact),
@@ -70,6 +83,7 @@ impl Report {
             Report::Figures(r) => r.holds(),
             Report::Exact(r) => r.holds(),
             Report::Scores(r) => r.holds(),
+            Report::Recordings(r) => r.holds(),
         }
     }
 }
@@ -98,12 +112,14 @@ pub(crate) fn run(cli: &Cli, args: &ProveArgs) -> Result<Exit> {
             Report::Figures(r) => stdout::print_json(&serde_json::json!(r))?,
             Report::Exact(r) => stdout::print_json(&serde_json::json!(r))?,
             Report::Scores(r) => stdout::print_json(&serde_json::json!(r))?,
+            Report::Recordings(r) => stdout::print_json(&serde_json::json!(r))?,
         }
     } else {
         let text = match &report {
             Report::Figures(r) => figures_text(kind, r),
             Report::Exact(r) => exact_text(kind, r),
             Report::Scores(r) => scores::text(kind, r),
+            Report::Recordings(r) => recordings::text(r),
         };
         stdout::print(&text)?;
     }
