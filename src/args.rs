@@ -2,6 +2,7 @@
 
 use crate::export_args::ExportArgs;
 use crate::parse_args::ParseArgs;
+use crate::record_args::RecordArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -60,6 +61,8 @@ pub(crate) enum Level {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Record a load: system calls, block events, vmstat, places of files, the machine
+    Record(RecordArgs),
     /// Logs in, comparison report out: ingest, replay under each variant, analyse, report
     Run(RunArgs),
     /// Read logs into a trace directory
@@ -80,6 +83,8 @@ pub(crate) enum Command {
     Formats,
     /// Hold the models against recordings of real kernels
     Prove(ProveArgs),
+    /// Answer what was reported on the kernel list in 2001
+    Claims(ClaimsArgs),
     /// Fit a device model to the times of a recorded block trace
     Fit(FitArgs),
     /// Generate the trace of a workload
@@ -272,6 +277,28 @@ pub(crate) struct ProveArgs {
     /// Simulations at a time [default: one a processor]
     #[arg(short = 'j', long = "threads", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClaimsArgs {
+    /// Claims to answer, by id; A* means all that begin so [default: all]
+    #[arg(value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+    /// All claims with what was reported and the band
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) list: bool,
+    /// Claims of your own (TOML, as those in analysis/claims) instead of the built-in ones; repeatable
+    #[arg(long = "file", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Further variant file that claims may refer to; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) variant_file: Vec<PathBuf>,
+    /// Simulations at a time [default: one a processor]
+    #[arg(short = 'j', long = "threads", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Output folder
+    #[arg(short, long, value_name = "OUT", required_unless_present = "list")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// What is fitted.

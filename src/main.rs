@@ -10,6 +10,7 @@ mod output;
 mod parse_args;
 mod pipeline;
 mod progress;
+mod record_args;
 mod signal;
 mod stderr;
 mod stdout;
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return misread(&e),
     };
-    signal::install(matches!(cli.command, args::Command::Run(_) | args::Command::Replay(_)));
+    signal::install(matches!(cli.command, args::Command::Run(_) | args::Command::Replay(_) | args::Command::Claims(_)));
     match cmd::dispatch(&cli) {
         Ok(exit) => exit.into(),
         Err(error) => fail(&error, cli.json),

@@ -8,6 +8,7 @@
 
 pub mod btt;
 mod cell;
+pub mod claims;
 mod compare;
 pub mod diff;
 mod error;

@@ -5,6 +5,11 @@
 //! separates them; blanks match any number of blanks.
 
 use kreplay_traces::event::{BlockRow, EventSink};
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take, take_while};
+use nom::combinator::{opt, value};
+use nom::sequence::preceded;
+use nom::{IResult, Parser as _};
 
 use crate::blkparse::{action, device};
 use crate::diag::{Diagnostics, Outcome, Reason};
@@ -170,46 +175,52 @@ fn blanks(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
+/// What a format string is made of, as `blkparse.1` gives its grammar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    /// `%`, a width and a letter; `%` again where the string ends.
+    Field(u8),
+    /// A byte that is printed.
+    Byte(u8),
+    /// What prints nothing within a line: its end, a return or backspace.
+    Nothing,
+}
+
+fn token(input: &[u8]) -> IResult<&[u8], Token> {
+    let byte = |b: &[u8]| b.first().copied();
+    let width = take_while(|b: u8| b.is_ascii_digit() || b == b'-');
+    let field = preceded((tag("%"), width), opt(take(1_usize)))
+        .map(|letter: Option<&[u8]>| Token::Field(letter.and_then(byte).unwrap_or(b'%')));
+    let escape = preceded(tag("\\"), opt(take(1_usize))).map(|after: Option<&[u8]>| match after.and_then(byte) {
+        Some(b't') => Token::Byte(b'\t'),
+        Some(b'n' | b'r' | b'b') | None => Token::Nothing,
+        Some(other) => Token::Byte(other),
+    });
+    let end = value(Token::Nothing, tag("\n"));
+    let plain = take(1_usize).map(|b: &[u8]| byte(b).map_or(Token::Nothing, Token::Byte));
+    alt((field, escape, end, plain)).parse(input)
+}
+
 /// Cut a format string into its pieces.
 fn pieces(format: &[u8]) -> Result<Vec<Piece>, BadFormat> {
     const LETTERS: &[u8] = b"acCdDeghMmnNpPsStTuUz";
     let mut out: Vec<Piece> = Vec::new();
-    let push_byte = |out: &mut Vec<Piece>, b: u8| match (b, out.last_mut()) {
-        (b' ' | b'\t', Some(Piece::Blanks)) => {}
-        (b' ' | b'\t', _) => out.push(Piece::Blanks),
-        (_, Some(Piece::Text(text))) => text.push(b),
-        _ => out.push(Piece::Text(vec![b])),
-    };
-    let mut i = 0;
-    while i < format.len() {
-        match format[i] {
-            b'%' => {
-                i += 1;
-                while format.get(i).is_some_and(|b| b.is_ascii_digit() || *b == b'-') {
-                    i += 1;
-                }
-                let letter = *format.get(i).unwrap_or(&b'%');
-                if !LETTERS.contains(&letter) {
-                    return Err(BadFormat::Unknown(char::from(letter)));
-                }
-                if let Some(Piece::Field(before)) = out.last() {
-                    return Err(BadFormat::Touching(char::from(*before), char::from(letter)));
-                }
-                out.push(Piece::Field(letter));
+    let mut rest = format;
+    while let Ok((after, token)) = token(rest) {
+        rest = after;
+        match (token, out.last_mut()) {
+            (Token::Nothing, _) | (Token::Byte(b' ' | b'\t'), Some(Piece::Blanks)) => {}
+            (Token::Byte(b' ' | b'\t'), _) => out.push(Piece::Blanks),
+            (Token::Byte(b), Some(Piece::Text(text))) => text.push(b),
+            (Token::Byte(b), _) => out.push(Piece::Text(vec![b])),
+            (Token::Field(letter), _) if !LETTERS.contains(&letter) => {
+                return Err(BadFormat::Unknown(char::from(letter)));
             }
-            b'\\' => {
-                i += 1;
-                match format.get(i) {
-                    Some(b't') => push_byte(&mut out, b'\t'),
-                    // The newline ends the line; a return or backspace is never part of a field.
-                    Some(b'n' | b'r' | b'b') | None => {}
-                    Some(other) => push_byte(&mut out, *other),
-                }
+            (Token::Field(letter), Some(Piece::Field(before))) => {
+                return Err(BadFormat::Touching(char::from(*before), char::from(letter)));
             }
-            b'\n' => {}
-            b => push_byte(&mut out, b),
+            (Token::Field(letter), _) => out.push(Piece::Field(letter)),
         }
-        i += 1;
     }
     Ok(out)
 }

@@ -8,6 +8,9 @@ mod aging;
 pub mod check;
 mod device;
 mod elevator;
+mod modern;
+mod net;
+mod passes;
 pub(crate) mod priority;
 mod queue;
 mod reclaim;
@@ -22,10 +25,13 @@ pub use device::{CommandOrder, DeviceConfig};
 pub use elevator::{
     AnticipatoryConfig, BfqConfig, Cfq26Config, CfqConfig, DeadlineConfig, ElevatorConfig, KyberConfig,
 };
+pub use modern::{BalancedConfig, OnDemandConfig, ReadaheadPolicy, WorkingsetConfig};
+pub use net::{NetConfig, ReplyStrategy};
+pub use passes::{PassConfig, WriteMark};
 pub use queue::{IocostConfig, IocostModel, PlugList, QueueConfig, SlotRule, WakeRule, WbtConfig};
 pub use reclaim::{
-    BufferWait, MaxMapped, MetadataMark, OomRule, ReadMark, ReclaimConfig, ReclaimPolicy, RefillRule, ScanBudget,
-    UnmapSkips,
+    BufferWait, ClockConfig, MaxMapped, MetadataMark, OomRule, ReadMark, ReclaimConfig, ReclaimPolicy, RefillRule,
+    ScanBudget, UnmapSkips,
 };
 
 /// Everything a simulation needs to know besides the program.
@@ -50,6 +56,9 @@ pub struct Config {
     pub elevator: ElevatorConfig,
     /// Device model under every queue.
     pub device: DeviceConfig,
+    /// Network server.
+    #[serde(default)]
+    pub net: NetConfig,
 }
 
 /// The machine: memory, processors, costs.
@@ -69,6 +78,9 @@ pub struct MachineConfig {
     pub hz: u32,
     /// Processors.
     pub cpus: u32,
+    /// Time slice of a task when others are ready, ms (2.4 at HZ 100: 60).
+    #[serde(default = "default_slice_ms")]
+    pub slice_ms: u32,
     /// CPU time of a system call's entry and exit, ns.
     pub syscall_ns: u64,
     /// CPU time to copy a page between user and kernel, ns.
@@ -84,8 +96,25 @@ pub struct MachineConfig {
     /// From the end of a request's service until the kernel has handled the interrupt and can start the next, ns for
     /// each page of the request; the device is idle meanwhile.
     pub completion_page_ns: u64,
+    /// Kernel paths can be preempted: a woken task gets the processor at once, not when the running call ends (R. Love's
+    /// patch).
+    #[serde(default)]
+    pub preempt: bool,
     /// File system block size, bytes (only 4096 is modelled).
     pub block_bytes: u32,
+    /// Limit on the memory of all tasks of the trace together (a memory cgroup), KiB; 0 = none.
+    #[serde(default, with = "size_kib", skip_serializing_if = "is_default")]
+    pub memory_limit: u64,
+    /// Part of the limit that is charged before the first operation (programs, page tables, kernel objects), KiB.
+    #[serde(default, with = "size_kib", skip_serializing_if = "is_default")]
+    pub limit_reserved: u64,
+    /// Sleeps end when they were asked to (high-resolution timers) and not on a tick.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub precise_sleeps: bool,
+}
+
+const fn default_slice_ms() -> u32 {
+    60
 }
 
 /// Zones and allocation.
@@ -102,6 +131,10 @@ pub struct AllocConfig {
     pub mask_floor: u32,
     /// Sum the zones' watermarks along the fallback list (2.4.15+).
     pub cumulative: bool,
+    /// For allocations that would rather have NORMAL, the marks of DMA lie higher by 1/n of NORMAL's size; 0 = they do
+    /// not (2.4.23: 256).
+    #[serde(default)]
+    pub lower_zone_ratio: u32,
 }
 
 /// Allocator family.
@@ -112,8 +145,12 @@ pub enum AllocPolicy {
     ClasszoneRetry,
     /// 2.2.x to 2.4.9 and -ac: frames come from the free or the clean lists, a zone at a time; reclaim helps all zones.
     ThreeList,
+    /// 2.2: one set of marks for the whole machine; reclaim for a request gives it the first frame that it frees.
+    Global,
     /// 2.4.10: after reclaim without success a frame is taken only above `high`; else the request fails, and says so.
     ClasszoneFail,
+    /// One zone with watermarks from `min_free_kbytes`, and the limit of a memory cgroup: 2.6 and later.
+    Watermarks,
 }
 
 /// Swap.
@@ -126,9 +163,17 @@ pub struct SwapConfig {
     pub slot_rule: SlotFate,
     /// [`SlotFate::FreeBelow`]: when less than this share of swap is free, percent (2.4.14+: 50).
     pub free_slot_below_pct: u32,
+    /// When an entry goes that holds a swap slot, the slot's page leaves the swap cache if it has no buffers or little swap
+    /// is free (2.4.14+); else it stays there until reclaim finds it.
+    #[serde(default)]
+    pub exit_frees_cache: bool,
     /// More swap pages in flight than so many read clusters make the next swap write wait for its end, and end the read of a
     /// cluster; 0 = no limit (2.4.14+). Before: 8.
     pub max_in_flight_clusters: u32,
+    /// Pages that a process leaves behind in the swap cache stay there, with their slots, until reclaim meets them (2.4.5),
+    /// else they go with the process.
+    #[serde(default)]
+    pub exit_keeps_cache: bool,
 }
 
 /// When a swapped-in page's slot is freed; the page is dirty then and has to be written again.
@@ -137,20 +182,38 @@ pub struct SwapConfig {
 pub enum SlotFate {
     /// Always: 2.4.10.
     Always,
+    /// When the fault is a write: 2.2.
+    OnWriteFault,
     /// When the fault is a write, or more than four fifths of swap are in the swap cache: 2.4.11 to 2.4.13.
     OnWrite,
     /// When little swap is free, see `free-slot-below-pct`: 2.4.14+.
     FreeBelow,
 }
 
-/// Read-ahead of 2.4.
+/// Read-ahead.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ReadaheadConfig {
-    /// Smallest window of a sequential reader, pages.
+    /// Family.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub policy: ReadaheadPolicy,
+    /// Smallest window of a sequential reader, pages ([`ReadaheadPolicy::Window`]).
     pub min_pages: u32,
-    /// Largest window, pages.
+    /// Largest window, pages ([`ReadaheadPolicy::Window`]).
     pub max_pages: u32,
+    /// The last page of a request, if it is not whole, counts as needed (2.4), else not (2.2).
+    #[serde(default = "yes")]
+    pub partial_needed: bool,
+    /// A page under read begins a new window unless it lies within the last two (2.4), else unless within the last (2.2).
+    #[serde(default = "yes")]
+    pub two_windows: bool,
+    /// Rules of [`ReadaheadPolicy::OnDemand`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_demand: OnDemandConfig,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// bdflush and kupdate.
@@ -167,12 +230,24 @@ pub struct WritebackConfig {
     pub hard_pct: u32,
     /// Buffers under write-out count as dirty (2.4.17).
     pub count_locked: bool,
+    /// [`WritebackPolicy::Hysteresis`]: bdflush goes on down to this share, percent (nfract_stop_bdflush).
+    #[serde(default)]
+    pub stop_pct: u32,
+    /// [`WritebackPolicy::Hysteresis`]: buffers that bdflush writes between two looks at the level (ndirty).
+    #[serde(default)]
+    pub bdflush_buffers: u32,
     /// Buffers per batch (NRSYNC).
     pub batch: u32,
+    /// [`WritebackPolicy::WaitBdflush`]: buffers that bdflush writes before it wakes waiting writers (ndirty).
+    #[serde(default)]
+    pub flush_buffers: u32,
     /// kupdate's interval, ms.
     pub interval_ms: u64,
     /// Age at which a dirty buffer is written, ms.
     pub expire_ms: u64,
+    /// Rules of [`WritebackPolicy::Balanced`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub balanced: BalancedConfig,
 }
 
 /// Base of the dirty limits.
@@ -184,10 +259,14 @@ pub enum DirtyBase {
     InactiveFloor,
     /// By zone the larger of free, clean and dirty-list pages and of `high`: 2.4.8, 2.4.9.
     InactiveByZone,
+    /// The buffer cache and free frames: 2.2.
+    BuffersAndFree,
     /// Free frames and both lists: 2.4.10 to 2.4.12.
     FreeAndLists,
     /// Low memory less its high watermarks: 2.4.13 to 2.4.17.
     LowMemory,
+    /// Page cache, and free frames above the high watermarks: 2.4.23.
+    CacheAndFree,
 }
 
 /// Write-back family.
@@ -199,6 +278,21 @@ pub enum WritebackPolicy {
     /// 2.4.5 to 2.4.7: above the soft limit a writer only wakes bdflush, above the hard one it also writes a batch; nobody
     /// waits.
     WakeBdflush,
+    /// 2.2: above the soft limit a writer wakes bdflush, above the hard one it also sleeps until bdflush has written its
+    /// share.
+    WaitBdflush,
+    /// -aa of early December 2001: above the soft limit a writer only wakes bdflush, above the hard one it also writes a
+    /// batch and waits for one; bdflush and kupdate wait for nothing.
+    WakeAndWait,
+    /// -aa from mid-December 2001, 2.4.21+: nobody waits; bdflush, once woken, goes on until few buffers are dirty.
+    Hysteresis,
+    /// Writers pause for what they dirtied, flushers write by inode: since 3.2. See [`BalancedConfig`].
+    Balanced,
+}
+
+/// The default, which a configuration need not spell out.
+fn is_default<T: Default + PartialEq>(v: &T) -> bool {
+    *v == T::default()
 }
 
 mod size_kib {

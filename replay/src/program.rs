@@ -50,6 +50,17 @@ pub enum Op {
         /// Descriptor.
         ofd: OfdId,
     },
+    /// posix_fadvise or readahead on bytes `[off, off+len)`; `len` 0 = to the end.
+    Advise {
+        /// Descriptor.
+        ofd: OfdId,
+        /// First byte.
+        off: u64,
+        /// Bytes.
+        len: u64,
+        /// What is said.
+        advice: Advice,
+    },
     /// read/pread: bytes `[off, off+len)`; `len` is what the recorded call returned.
     Read {
         /// Descriptor.
@@ -67,6 +78,17 @@ pub enum Op {
         off: u64,
         /// Bytes.
         len: u64,
+    },
+    /// read or write of an O_DIRECT descriptor: bytes `[off, off+len)`.
+    Direct {
+        /// Descriptor.
+        ofd: OfdId,
+        /// First byte.
+        off: u64,
+        /// Bytes.
+        len: u64,
+        /// To the disk.
+        write: bool,
     },
     /// fsync/fdatasync of a file.
     Fsync {
@@ -131,6 +153,14 @@ pub enum Op {
         /// Requested time.
         time: Nanos,
     },
+    /// Sleep until `after` has passed since the point of time that the task's last pace named, or since now for the first; not
+    /// at all if that is over.
+    Pace {
+        /// Distance.
+        after: Nanos,
+        /// The task's first.
+        first: bool,
+    },
     /// Wait for something outside of the trace (network peer, terminal) for the recorded time.
     External {
         /// Recorded duration.
@@ -156,6 +186,13 @@ pub enum Op {
         link: u16,
         /// Client number on that link.
         client: u16,
+    },
+    /// Ask a request server again and again, as a client of a link of kind [`LinkKind::Server`], until its time is over.
+    Ask {
+        /// Index into [`Program::links`].
+        link: u32,
+        /// Client number on that link.
+        client: u32,
     },
     /// Add `n` to a channel.
     Post {
@@ -186,6 +223,21 @@ pub enum Op {
         /// Time.
         time: Nanos,
     },
+}
+
+/// What an application says of its use of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Nothing in particular.
+    Normal,
+    /// In order.
+    Sequential,
+    /// In no order.
+    Random,
+    /// Soon: read it now.
+    WillNeed,
+    /// Not any more: drop it.
+    DontNeed,
 }
 
 const _: () = assert!(std::mem::size_of::<Op>() <= 32);
@@ -298,6 +350,21 @@ pub enum LinkKind {
         /// Sleep between hand-outs as asked for.
         tick: Nanos,
     },
+    /// Clients of a request server; times in ms.
+    Server(ServerLoad),
+}
+
+/// What clients ask of a request server, see [`crate::net::nfsd`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "as in the trace's manifest")]
+pub struct ServerLoad {
+    pub threads: u32,
+    pub window: u32,
+    pub service_ms: u32,
+    pub reply_bytes: u32,
+    pub send_buffer_bytes: u32,
+    pub congested: (u32, u32, u32),
+    pub duration_ms: u32,
 }
 
 /// A network link shared by tasks.
@@ -335,6 +402,8 @@ pub struct TaskProgram {
     pub background: bool,
     /// After the last operation go on at this one.
     pub repeat_from: Option<u32>,
+    /// Once a read failed it reads no more from that descriptor.
+    pub gives_up: bool,
     /// What it does.
     pub ops: Vec<Op>,
     /// Think time before each operation (closed pacing).
@@ -359,6 +428,7 @@ impl TaskProgram {
             start,
             background: false,
             repeat_from: None,
+            gives_up: false,
             ops: Vec::new(),
             think: Vec::new(),
             at: Vec::new(),

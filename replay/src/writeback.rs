@@ -18,6 +18,8 @@ pub struct DirtyLimits {
     /// Shares above which there is too much, and above which writers wait, percent.
     soft_pct: u64,
     hard_pct: u64,
+    /// Down to which bdflush goes on, percent.
+    stop_pct: u64,
     /// What the shares are of, pages; `None` if that changes while the machine runs.
     fixed_base: Option<u64>,
     base: DirtyBase,
@@ -41,9 +43,14 @@ pub fn limits(cfg: &WritebackConfig, mm: &Mm) -> DirtyLimits {
     DirtyLimits {
         soft_pct: u64::from(cfg.soft_pct),
         hard_pct: u64::from(cfg.hard_pct),
+        stop_pct: u64::from(cfg.stop_pct),
         fixed_base: match cfg.base {
             DirtyBase::LowMemory => Some(mm.zones.buffer_pages()),
-            DirtyBase::FreeAndLists | DirtyBase::InactiveFloor | DirtyBase::InactiveByZone => None,
+            DirtyBase::FreeAndLists
+            | DirtyBase::InactiveFloor
+            | DirtyBase::InactiveByZone
+            | DirtyBase::BuffersAndFree
+            | DirtyBase::CacheAndFree => None,
         },
         base: cfg.base,
         count_locked: cfg.count_locked,
@@ -67,6 +74,8 @@ impl DirtyLimits {
             DirtyBase::InactiveByZone => {
                 [DMA, NORMAL].into_iter().map(|z| mm.inactive_in(z).max(mm.zones.zone[z].high)).sum()
             }
+            DirtyBase::BuffersAndFree => mm.meta_pages + mm.zones.free(),
+            DirtyBase::CacheAndFree => mm.cache_pages + mm.zones.free_above_high(),
             DirtyBase::FreeAndLists | DirtyBase::LowMemory => mm.zones.free() + active + u64::from(mm.inactive.len()),
         }
     }
@@ -93,13 +102,23 @@ pub fn state(mm: &Mm, limits: &DirtyLimits) -> DirtyState {
     }
 }
 
+/// `bdflush_stop`: few enough buffers are dirty.
+pub fn may_stop(mm: &Mm, limits: &DirtyLimits) -> bool {
+    dirty_pages(mm, limits) * 100 <= limits.base(mm) * limits.stop_pct
+}
+
 /// `write_some_buffers`: take the oldest dirty buffers that are not locked, up to a batch, and begin to write them.
 /// Returns how many were put into `batch`; a full batch means that there may be more.
-pub fn take_some(cfg: &WritebackConfig, mm: &mut Mm, batch: &mut [u32; MAX_BATCH]) -> usize {
+///
+/// With `due`, only buffers that are due at that tick are taken: as far as the list is ordered by age.
+pub fn take_some(cfg: &WritebackConfig, mm: &mut Mm, batch: &mut [u32; MAX_BATCH], due: Option<u32>) -> usize {
     let want = (cfg.batch as usize).min(MAX_BATCH);
     let mut n = 0;
     let mut id = mm.bufs.first(BufList::Dirty);
     while id != NIL && n < want {
+        if due.is_some_and(|now| mm.bufs.flush_at(id) > now) {
+            break;
+        }
         let next = mm.bufs.after(id);
         if !mm.page(id).any(flag::BUF_LOCKED) {
             mm.begin_buffer_write(id);

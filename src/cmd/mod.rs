@@ -1,5 +1,6 @@
 //! One file a subcommand.
 
+mod claims;
 mod compare;
 mod export;
 mod export_results;
@@ -10,6 +11,7 @@ mod inspect;
 mod inspect_logs;
 mod pages;
 mod prove;
+mod record;
 mod replay;
 mod report;
 mod run;
@@ -23,6 +25,7 @@ use crate::exit::Exit;
 /// Does what the command line says.
 pub(crate) fn dispatch(cli: &Cli) -> Result<Exit> {
     match &cli.command {
+        Command::Record(args) => record::run(cli, args),
         Command::Run(args) => run::run(cli, args),
         Command::Ingest(args) => ingest::run(cli, args),
         Command::Inspect(args) => inspect::run(cli, args),
@@ -33,6 +36,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Variants(args) => variants::run(cli, args),
         Command::Formats => formats::run(cli),
         Command::Prove(args) => prove::run(cli, args),
+        Command::Claims(args) => claims::run(cli, args),
         Command::Fit(args) => fit::run(cli, args),
         Command::Synth(args) => synth::run(cli, args),
         Command::Completions { shell } => pages::completions(*shell),

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 
 /// A trace ready to be replayed.
 pub(crate) struct Loaded {
-    input: TraceInput,
+    pub(crate) input: TraceInput,
     device: Option<DeviceConfig>,
     /// At block level: what is replayed instead of the program.
     block: Option<BlockProgram>,
@@ -94,7 +94,7 @@ pub(crate) fn plan(args: &MatrixArgs, reference: Option<&str>) -> Result<impl Fn
             }
             traces.push(l.input);
         }
-        (Plan { traces, variants, seeds, pacing, code_version: code_version() }, blocks)
+        (Plan { traces, variants, seeds, picked: None, pacing, code_version: code_version() }, blocks)
     })
 }
 
@@ -157,16 +157,25 @@ pub(crate) fn simulate(
     results: &Path,
 ) -> Result<Outcome> {
     let pacing: Pacing = args.pacing.parse().map_err(|e: String| CliError::new(Exit::Usage, e))?;
+    run_cells(cli, args.threads, &Engine { pacing, blocks }, plan, results)
+}
+
+/// Runs a plan of programs, closed loop.
+pub(crate) fn simulate_closed(cli: &Cli, threads: Option<u16>, plan: &Plan, results: &Path) -> Result<Outcome> {
+    run_cells(cli, threads, &Engine { pacing: Pacing::Closed, blocks: &Blocks::new() }, plan, results)
+}
+
+fn run_cells(cli: &Cli, threads: Option<u16>, engine: &Engine<'_>, plan: &Plan, results: &Path) -> Result<Outcome> {
     let watcher = Watcher::new(plan, if cli.quiet { ProgressMode::None } else { cli.progress });
     let runner = Runner {
         dir: results,
-        threads: args.threads.map_or(0, usize::from),
+        threads: threads.map_or(0, usize::from),
         drain: &signal::DRAIN,
         abort: &signal::ABORT,
         watch: &|p| watcher.tell(p),
     };
     let command: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
-    let outcome = runner.run(plan, &command, &Engine { pacing, blocks });
+    let outcome = runner.run(plan, &command, engine);
     watcher.finish();
     let outcome = outcome?;
     if outcome.disk_full {

@@ -150,6 +150,8 @@ pub struct ProcessRow<'a> {
     pub background: bool,
     /// After its last event the task starts again at this `line` of its own events (a load without end).
     pub repeat_from_line: Option<i64>,
+    /// Once a read returned an error this task reads no more from that descriptor.
+    pub gives_up: bool,
 }
 
 /// A file of the trace (side table).

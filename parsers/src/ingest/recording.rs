@@ -49,13 +49,14 @@ impl Recording {
         let device = dev.map(|dev| DeviceSpec {
             dev,
             name: json["device"].as_str().map(|d| d.trim_start_matches("/dev/").to_owned()),
-            sectors: disk["capacity_bytes"].as_u64().map(|b| b / 512),
+            sectors: disk["capacity_bytes"].as_u64().or_else(|| json["capacity_bytes"].as_u64()).map(|b| b / 512),
             scheduler: text_of(&json["scheduler"]),
             ..DeviceSpec::default()
         });
         let mut machine = MachineInfo {
-            ram_kib: json["memory_limit_bytes"].as_u64().map(|b| b / 1024),
-            swap_kib: None,
+            // A limit on the load is the memory that it had; without one it had the machine's.
+            ram_kib: json["memory_limit_bytes"].as_u64().or_else(|| json["ram_bytes"].as_u64()).map(|b| b / 1024),
+            swap_kib: json["swap_bytes"].as_u64().map(|b| b / 1024),
             cpus: json["cpus"].as_u64().and_then(|c| u32::try_from(c).ok()),
             kernel: text_of(&json["kernel"]),
             devices: device.into_iter().collect(),
@@ -63,13 +64,15 @@ impl Recording {
         };
         flatten("", &json, &mut machine);
         let lost = |key: &str| json[key].as_u64().filter(|n| *n > 0).map(|n| format!("the recording has {n} {key}"));
+        let missing = json["missing"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let missing = missing.map(|what| format!("the recording lacks {what}"));
         Ok(Some(Self {
             path: path.to_path_buf(),
             start_realtime_ns: seconds_ns(text, "\"start_realtime\""),
             start_monotonic_ns: seconds_ns(text, "\"start_monotonic\""),
             root: text_of(&json["mount"]).or_else(|| root(json["facts"]["command"].as_str()?)),
             dev,
-            warnings: ["lost_events", "lost_blk_records"].into_iter().filter_map(lost).collect(),
+            warnings: ["lost_events", "lost_blk_records"].into_iter().filter_map(lost).chain(missing).collect(),
             machine,
         }))
     }
@@ -134,6 +137,19 @@ mod tests {
         assert_eq!(r.machine.devices[0].sectors, Some(2));
         assert_eq!(r.machine.facts["queue.nr_requests"], "256");
         assert_eq!(r.warnings, ["the recording has 3 lost_events"]);
+    }
+
+    #[test]
+    fn without_a_limit_the_machines_memory_counts_and_what_is_missing_is_told() {
+        let text =
+            br#"{"format": "capture-1", "ram_bytes": 1048576, "swap_bytes": 2048, "dev": "8:0", "capacity_bytes": 512,
+            "memory_limit_bytes": null, "mount": "/srv", "missing": ["block events: no rights"]}"#;
+        let r = Recording::parse(Path::new("run.json"), text).unwrap().unwrap();
+        assert_eq!(
+            (r.machine.ram_kib, r.machine.swap_kib, r.machine.devices[0].sectors),
+            (Some(1024), Some(2), Some(1))
+        );
+        assert_eq!((r.root.as_deref(), r.warnings.len()), (Some("/srv"), 1));
     }
 
     #[test]

@@ -278,6 +278,7 @@ impl BlockLayer {
         let r = &unit.queue.rqs[rq];
         let nr = r.nr;
         let served = unit.device.serve(now, Transfer { dir: r.dir, sector: r.sector, nr });
+        unit.queue.elevator.serves_until(served.done_at);
         unit.busy += served.service;
         unit.last_start = now;
         unit.last_service = served.service;

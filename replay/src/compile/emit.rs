@@ -98,6 +98,12 @@ impl Emitter {
         }
     }
 
+    /// Task and index of the operation that the event in hand gave last.
+    pub(super) fn last_op(&self) -> Option<(usize, usize)> {
+        let task = self.current?.task;
+        Some((task, self.tasks[task].program.ops.len().checked_sub(1)?))
+    }
+
     /// Whether the event has given no operation yet.
     pub(super) fn is_first(&self) -> bool {
         self.first_of_event
@@ -154,6 +160,9 @@ fn fills(op: Op, index: usize) -> Filled {
         | Op::Mark { .. }
         | Op::Close { .. }
         | Op::Seek { .. }
+        | Op::Pace { .. }
+        | Op::Direct { .. }
+        | Op::Advise { .. }
         | Op::Post { .. } => Filled::Nothing,
         Op::Open { .. }
         | Op::Read { .. }
@@ -167,6 +176,7 @@ fn fills(op: Op, index: usize) -> Filled {
         | Op::Touch { .. }
         | Op::Link { .. }
         | Op::RecvWrite { .. }
+        | Op::Ask { .. }
         | Op::Await { .. } => Filled::All { external_op: None },
     }
 }

@@ -27,6 +27,8 @@ pub(super) enum Target {
         append: bool,
         /// Each write is followed by an fsync.
         sync: bool,
+        /// Transfers pass the page cache.
+        direct: bool,
     },
     /// End of a stream; which streams a read takes from and a write adds to.
     Stream { read: Option<StreamId>, write: Option<StreamId> },
@@ -214,7 +216,7 @@ mod tests {
     use super::*;
 
     fn file(ofd: OfdId) -> Target {
-        Target::File { ofd, file: 0, offset: 0, append: false, sync: false }
+        Target::File { ofd, file: 0, offset: 0, append: false, sync: false, direct: false }
     }
 
     #[test]

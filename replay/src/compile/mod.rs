@@ -11,6 +11,7 @@ mod args;
 mod emit;
 mod fds;
 mod layout;
+mod link;
 mod memory;
 mod names;
 mod notes;
@@ -51,6 +52,9 @@ pub struct CompileOptions {
     /// Pages behind the furthest byte that any operation reaches which read-ahead may reach as well (page ids are
     /// reserved for them, within the file's size).
     pub readahead_pages: u32,
+    /// Replay sleeps until a point of time as messages over a link, or as a pace, where they show one; else they keep their
+    /// recorded length.
+    pub shared_links: bool,
 }
 
 impl Default for CompileOptions {
@@ -61,6 +65,7 @@ impl Default for CompileOptions {
             outside_wait: Nanos::from_micros(200),
             assume_touches: true,
             readahead_pages: 1024,
+            shared_links: false,
         }
     }
 }
@@ -134,7 +139,7 @@ pub fn compile(source: &mut dyn TraceSource, opts: &CompileOptions) -> Result<Pr
 
 fn assemble(world: World<'_>, side: &SideTables, opts: &CompileOptions) -> Result<Program, CompileError> {
     let World { names, fds, mem, out, mut notes, mut coverage, .. } = world;
-    let Some(Output { known, emitter, channels, exit_channels, marks, .. }) = out else {
+    let Some(Output { known, emitter, channels, exit_channels, marks, absolute, .. }) = out else {
         return Err(CompileError::Source { message: "the second pass kept nothing".to_owned() });
     };
     let area_tasks: Vec<u32> = mem.areas().iter().map(|a| known.ids[a.task].unwrap_or(0)).collect();
@@ -143,6 +148,13 @@ fn assemble(world: World<'_>, side: &SideTables, opts: &CompileOptions) -> Resul
     notes.add("files whose initial size is only a lower bound (a window of read-ahead was added)", assumed);
     let layout = layout::lay_out(side, opts, &known, names.files(), mem.areas(), &area_tasks, &mut coverage)?;
     let mut tasks = emitter.into_tasks();
+    let mut links = side.links.clone();
+    if links.is_empty() && opts.shared_links {
+        let (link, messages, paced) = link::infer(&mut tasks, &absolute);
+        links.extend(link);
+        notes.add("sleeps until a point of time, replayed as messages over a link that tasks share", messages as u64);
+        notes.add("sleeps until a point of time, replayed at the recorded distances", paced as u64);
+    }
     for (index, task) in known.order.iter().zip(&mut tasks) {
         finish_task(task, *index, side, &exit_channels);
     }
@@ -152,7 +164,7 @@ fn assemble(world: World<'_>, side: &SideTables, opts: &CompileOptions) -> Resul
         files: layout.files,
         areas: layout.areas,
         devices: layout.devices,
-        links: side.links.clone(),
+        links,
         tasks,
         ofds: fds.ofds(),
         channels,
@@ -176,6 +188,7 @@ fn finish_task(
     }
     task.client.clone_from(&row.client);
     task.background = row.background;
+    task.gives_up = row.gives_up;
     if let Some(line) = row.repeat_from_line {
         task.repeat_from = task.line.iter().position(|l| i64::from(*l) >= line).map(|from| from as u32);
     }

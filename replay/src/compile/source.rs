@@ -85,6 +85,7 @@ pub struct OwnedProcess {
     pub client: Option<String>,
     pub background: bool,
     pub repeat_from_line: Option<i64>,
+    pub gives_up: bool,
 }
 
 impl From<&ProcessRow<'_>> for OwnedProcess {
@@ -96,6 +97,7 @@ impl From<&ProcessRow<'_>> for OwnedProcess {
             client: r.client.map(str::to_owned),
             background: r.background,
             repeat_from_line: r.repeat_from_line,
+            gives_up: r.gives_up,
         }
     }
 }

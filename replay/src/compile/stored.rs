@@ -5,7 +5,7 @@ use kreplay_traces::units::{Nanos, Sectors};
 
 use super::CompileError;
 use super::source::{DeviceFact, EventRow, MachineFacts, OwnedFile, OwnedProcess, SideTables, TraceSource, Visit};
-use crate::program::{LinkInfo, LinkKind};
+use crate::program::{LinkInfo, LinkKind, ServerLoad};
 
 /// An opened trace directory with its side tables read.
 pub struct StoredTrace<'a> {
@@ -65,6 +65,25 @@ fn link(l: &LinkSpec) -> LinkInfo {
         StoredLinkKind::Segments { mss_bytes, window_bytes, burst_bytes, tick_ns } => {
             LinkKind::Segments { mss: mss_bytes, window: window_bytes, burst: burst_bytes, tick: Nanos(tick_ns) }
         }
+        StoredLinkKind::Server {
+            threads,
+            window,
+            service_ms,
+            reply_bytes,
+            send_buffer_bytes,
+            congested_client,
+            congested_from_ms,
+            congested_to_ms,
+            duration_ms,
+        } => LinkKind::Server(ServerLoad {
+            threads,
+            window,
+            service_ms,
+            reply_bytes,
+            send_buffer_bytes,
+            congested: (congested_client, congested_from_ms, congested_to_ms),
+            duration_ms,
+        }),
     };
     LinkInfo { kind, rate_bytes_s: l.rate_bytes_s, clients: l.clients }
 }

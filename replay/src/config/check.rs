@@ -3,7 +3,7 @@
 
 use super::priority;
 use crate::block;
-use crate::config::{Config, DeviceConfig, QueueConfig};
+use crate::config::{AllocPolicy, Config, DeviceConfig, QueueConfig, ReclaimPolicy, WritebackPolicy};
 use crate::variant::nearest_or_longer;
 use crate::writeback::MAX_BATCH;
 
@@ -33,7 +33,12 @@ pub fn ranges(c: &Config) -> Result<(), Wrong> {
     within("alloc.normal-ratio", c.alloc.normal_ratio, 1, u32::MAX)?;
     within("alloc.mask-floor", c.alloc.mask_floor, 0, 255)?;
     within("reclaim.cluster", c.reclaim.cluster, 1, 1024)?;
-    within("reclaim.def-priority", c.reclaim.def_priority, 1, 9)?;
+    within("reclaim.def-priority", c.reclaim.def_priority, 1, 12)?;
+    within("reclaim.passes.count", c.reclaim.passes.count, 0, 10_000)?;
+    within("reclaim.passes.scans", c.reclaim.passes.scans, 1, 100)?;
+    within("reclaim.passes.scan-ratio", c.reclaim.passes.scan_ratio, 1, 10_000)?;
+    within("reclaim.passes.mapped-ratio", c.reclaim.passes.mapped_ratio, 0, 1_000_000)?;
+    within("reclaim.passes.unmap-rounds", c.reclaim.passes.unmap_rounds, 1, 100)?;
     within("reclaim.kswapd-fail-ms", c.reclaim.kswapd_fail_ms, 1, MOST_MS)?;
     within("swap.page-cluster", c.swap.page_cluster, 0, 8)?;
     within("swap.free-slot-below-pct", c.swap.free_slot_below_pct, 0, 100)?;
@@ -41,8 +46,35 @@ pub fn ranges(c: &Config) -> Result<(), Wrong> {
     within("readahead.max-pages", c.readahead.max_pages, c.readahead.min_pages, 32_768)?;
     within("writeback.soft-pct", c.writeback.soft_pct, 0, 100)?;
     within("writeback.hard-pct", c.writeback.hard_pct, c.writeback.soft_pct, 100)?;
+    within("writeback.stop-pct", c.writeback.stop_pct, 0, 100)?;
+    within("writeback.bdflush-buffers", c.writeback.bdflush_buffers, 0, 50_000)?;
     within("writeback.batch", c.writeback.batch, 1, MAX_BATCH as u32)?;
+    within("writeback.flush-buffers", c.writeback.flush_buffers, 0, 1 << 20)?;
+    within("reclaim.clock.buffer-min-pct", c.reclaim.clock.buffer_min_pct, 0, 100)?;
+    within("reclaim.clock.cache-min-pct", c.reclaim.clock.cache_min_pct, 0, 100)?;
+    within("machine.slice-ms", c.machine.slice_ms, 1, 10_000)?;
     within("writeback.interval-ms", c.writeback.interval_ms, 1, MOST_MS)?;
+    nested("readahead", serde_json::to_value(&c.readahead).unwrap_or_default(), "readahead")?;
+    within("readahead.on-demand.window-kib", c.readahead.on_demand.window_kib, 0, 128 << 10)?;
+    within("readahead.on-demand.io-kib", c.readahead.on_demand.io_kib, 4, 128 << 10)?;
+    within("readahead.on-demand.folio-order", c.readahead.on_demand.folio_order, 0, 9)?;
+    within("reclaim.workingset.swappiness", c.reclaim.workingset.swappiness, 0, 200)?;
+    within("reclaim.workingset.throttle-ms", c.reclaim.workingset.throttle_ms, 0, MOST_MS)?;
+    let b = &c.writeback.balanced;
+    within("writeback.balanced.dirty-pct", b.dirty_pct, 0, 100)?;
+    within("writeback.balanced.background-pct", b.background_pct, 0, 100)?;
+    within("writeback.balanced.extent-pages", b.extent_pages, 1, 32_768)?;
+    within("writeback.balanced.commit-ms", b.commit_ms, 0, MOST_MS)?;
+    within_kib("writeback.balanced.device-limit-kib", b.device_limit_kib, 0, MOST_RAM_KIB)?;
+    within_kib("writeback.balanced.start-kib-s", b.start_kib_s, 4, MOST_RAM_KIB)?;
+    within_kib("writeback.balanced.start-rate-kib-s", b.start_rate_kib_s, 4, MOST_RAM_KIB)?;
+    if c.writeback.policy == WritebackPolicy::Balanced && c.reclaim.policy != ReclaimPolicy::Workingset {
+        let what = "balanced write-out counts dirty pages by file, which only reclaim.policy \"workingset\" keeps";
+        return Err(("writeback.policy", what.to_owned()));
+    }
+    if c.reclaim.policy == ReclaimPolicy::Workingset && c.alloc.policy != AllocPolicy::Watermarks {
+        return Err(("reclaim.policy", "\"workingset\" needs alloc.policy \"watermarks\"".to_owned()));
+    }
     within("writeback.expire-ms", c.writeback.expire_ms, 0, MOST_MS)?;
     queue(&c.queue)?;
     elevator(c)?;
@@ -83,6 +115,11 @@ fn machine(c: &Config) -> Result<(), Wrong> {
         return Err(("machine.reserved", format!("{} KiB leave less than half of {} KiB", m.reserved, m.ram)));
     }
     within_kib("machine.swap", m.swap, 0, MOST_SWAP_KIB)?;
+    within_kib("machine.memory-limit", m.memory_limit, 0, MOST_RAM_KIB)?;
+    if m.memory_limit > 0 && m.memory_limit < m.limit_reserved + 1024 {
+        let what = format!("{} KiB leave less than 1 MiB beside {} KiB", m.memory_limit, m.limit_reserved);
+        return Err(("machine.memory-limit", what));
+    }
     for (key, ns) in [
         ("machine.syscall-ns", m.syscall_ns),
         ("machine.copy-page-ns", m.copy_page_ns),

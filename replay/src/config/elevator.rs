@@ -23,6 +23,10 @@ pub struct ElevatorConfig {
     /// linux-0.01: numbers (from 0) of the submissions during whose sorting the disk's interrupt arrives.
     #[serde(default)]
     pub irq_during_sort: Vec<u64>,
+    /// linux-0.01: time that a process takes to look at one listed request while it sorts, ns; an interrupt that comes in that time
+    /// meets the sorting. 0: sorting takes no time, and only the submissions listed above are hit.
+    #[serde(default)]
+    pub sort_element_ns: u64,
     /// linux-0.01: numbers of the submissions for which it arrives when the head of the list has been read, but the new
     /// request is not linked to it yet. Harmless unless the list has one element: then the request is lost.
     #[serde(default)]

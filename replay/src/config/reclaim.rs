@@ -1,6 +1,7 @@
 //! Page replacement: section `reclaim`.
 
 use super::AgingConfig;
+use super::passes::{PassConfig, WriteMark};
 use serde::{Deserialize, Serialize};
 
 /// Page replacement.
@@ -49,6 +50,12 @@ pub struct ReclaimConfig {
     pub read_mark: ReadMark,
     /// A fault that finds a mapped file's page activates it (vm-tweaks), else it marks it accessed.
     pub fault_activates: bool,
+    /// ... and leaves it marked referenced (-aa of October 2001).
+    #[serde(default)]
+    pub fault_marks: bool,
+    /// What a write does to the page's mark.
+    #[serde(default)]
+    pub write_mark: WriteMark,
     /// What finding a metadata block in memory does to its page.
     pub metadata_mark: MetadataMark,
     /// kswapd sleeps this long after a failed pass, ms.
@@ -59,9 +66,37 @@ pub struct ReclaimConfig {
     pub oom_failures: u32,
     /// 1/n of unused dentries and inodes per failed pass; 0 = n is the priority.
     pub dcache_divisor: u32,
+    /// Passes of a two-list run.
+    #[serde(default)]
+    pub passes: PassConfig,
     /// Rules of [`ReclaimPolicy::Aging`].
     #[serde(default)]
     pub aging: AgingConfig,
+    /// Rules of [`ReclaimPolicy::Clock`].
+    #[serde(default)]
+    pub clock: ClockConfig,
+    /// Rules of [`ReclaimPolicy::Workingset`].
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub workingset: super::WorkingsetConfig,
+}
+
+/// The clock over all frames of 2.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct ClockConfig {
+    /// The buffer cache is left alone below this share of memory, percent.
+    pub buffer_min_pct: u32,
+    /// The page cache is left alone, and its pages stay mapped, below this share of memory, percent.
+    pub cache_min_pct: u32,
+    /// At most 1/n as many inodes as memory has frames; 0 = any number. Inodes go only when this is reached, not when
+    /// memory is short.
+    pub inode_max_divisor: u32,
+}
+
+impl Default for ClockConfig {
+    fn default() -> Self {
+        Self { buffer_min_pct: 2, cache_min_pct: 2, inode_max_divisor: 2 }
+    }
 }
 
 /// Replacement family.
@@ -72,6 +107,11 @@ pub enum ReclaimPolicy {
     TwoList,
     /// Active, dirty and clean lists, pages with ages: 2.4.5 to 2.4.9. See [`AgingConfig`].
     Aging,
+    /// A hand over all frames, page cache and buffer cache apart: 2.2. See [`ClockConfig`].
+    Clock,
+    /// Active and inactive lists of file and of anonymous pages, with refault detection: since 3.15. See
+    /// [`super::WorkingsetConfig`].
+    Workingset,
 }
 
 /// Active pages that a pass looks at.
@@ -82,6 +122,14 @@ pub enum RefillRule {
     WhenShort,
     /// want x active / (2 x (inactive + 1)): 2.4.11 to 2.4.17, vm-tweaks.
     Proportional,
+    /// The same, but so many pages are moved, not looked at, and as many as are wanted if that is none: A. Morton, December
+    /// 2001.
+    ProportionalMoved,
+    /// want x active / (2 x inactive + 1) are moved; where the walk stopped, the next one goes on: -aa from December 2001,
+    /// 2.4.23.
+    Moved,
+    /// The same, at most as many as are wanted, and mapped pages stay: -aa of October 2001.
+    MovedUnmapped,
 }
 
 /// Measure of a pass over the inactive list; the share is the list's length / priority.
@@ -94,6 +142,10 @@ pub enum ScanBudget {
     AfterRefill,
     /// Mapped pages met; unmapped ones cost nothing: 2.4.13. Bounded here by two rounds of the list.
     Mapped,
+    /// Pages looked at: 1/`passes.scan-ratio` of the list after the refill, whatever the priority: -aa.
+    Share,
+    /// The same share of both lists together: 2.4.23.
+    ShareOfBoth,
 }
 
 /// Busy buffers that reclaim waits for when it meets them again.
@@ -149,7 +201,7 @@ pub enum OomRule {
     /// Reclaim failed, frames below the sums of `min` and `low`, swap full, and at most 4 % of memory in caches: 2.4.5 to
     /// 2.4.9.
     Aging,
-    /// Only one whose page fault finds no frame: 2.4.10, -aa.
+    /// Only one whose page fault finds no frame: 2.2, 2.4.10, -aa.
     FaultOnly,
     /// kswapd is not done, no zone above `low`, swap full, and less than 2 % of memory in caches: 2.4.11 to 2.4.13.
     Kswapd,
@@ -171,4 +223,6 @@ pub enum MaxMapped {
     Shift9,
     /// min(want << (10 - priority), scan / 10): 2.4.17.
     Shift10Tenth,
+    /// want x `passes.mapped-ratio`, then pages are unmapped and the scan goes on: -aa, 2.4.23.
+    Ratio,
 }

@@ -32,6 +32,8 @@ pub struct Plan {
     pub variants: Vec<Variant>,
     /// Seeds.
     pub seeds: Vec<u64>,
+    /// Cells that are meant, by the numbers of trace and variant and by seed; `None` means every combination.
+    pub picked: Option<Vec<(usize, usize, u64)>>,
     /// Pacing in words, as it goes to the engine.
     pub pacing: String,
     /// Version of the code; [`code_version`] outside of tests.
@@ -52,8 +54,15 @@ pub struct CellSpec<'p> {
 }
 
 impl Plan {
-    /// All cells: by trace, then variant, then seed.
+    /// All cells: by trace, then variant, then seed; or those picked, in their order. Numbers of no trace or variant are left out.
     pub fn cells(&self) -> Vec<CellSpec<'_>> {
+        if let Some(picked) = &self.picked {
+            let cell = |&(trace, variant, seed): &(usize, usize, u64)| {
+                let (trace, variant) = (self.traces.get(trace)?, self.variants.get(variant)?);
+                Some(CellSpec { plan: self, trace, variant, seed })
+            };
+            return picked.iter().filter_map(cell).collect();
+        }
         let mut cells = Vec::with_capacity(self.traces.len() * self.variants.len() * self.seeds.len());
         for trace in &self.traces {
             for variant in &self.variants {

@@ -45,6 +45,7 @@ fn plan(latencies: &str, seeds: u64) -> Plan {
     Plan {
         traces: vec![TraceInput { program, path: None }],
         variants: library.select(&["linux-2.4.16".to_owned()], &[], &[sweep]).unwrap(),
+        picked: None,
         seeds: (1..=seeds).collect(),
         pacing: "closed".to_owned(),
         code_version: "test".to_owned(),

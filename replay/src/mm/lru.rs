@@ -59,6 +59,22 @@ impl Lru {
         self.len += 1;
     }
 
+    /// Insert at the tail: the next candidate of a scan.
+    pub fn push_tail(&mut self, pages: &mut [Page], id: u32) {
+        let p = &mut pages[id as usize];
+        assert!(p.list == List::None, "page {id} is on {:?} already", p.list);
+        p.list = self.kind;
+        self.by_zone[usize::from(p.zone)] += 1;
+        p.next = NIL;
+        p.prev = self.tail;
+        match self.tail {
+            NIL => self.head = id,
+            t => pages[t as usize].next = id,
+        }
+        self.tail = id;
+        self.len += 1;
+    }
+
     /// Take off the list.
     #[inline]
     pub fn remove(&mut self, pages: &mut [Page], id: u32) {

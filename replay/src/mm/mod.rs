@@ -7,22 +7,27 @@
 
 pub mod aging;
 pub mod buffer;
+pub mod clock;
 pub mod lru;
 pub mod namecache;
 pub mod page;
 pub mod swapspace;
 pub mod unmap;
+pub mod workingset;
 pub mod zone;
 
-use crate::config::{AgingConfig, Config, LookupRule, ReclaimPolicy};
+use crate::config::{AgingConfig, Config, LookupRule, ReclaimPolicy, WriteMark};
 use crate::program::Program;
 use crate::results::Counters;
 use buffer::{BufList, BufferLists};
+use clock::Clock;
+use kreplay_traces::units::Nanos;
 use lru::Lru;
 use namecache::NameCache;
 use page::{List, Page, flag, noop};
 use swapspace::SwapSpace;
 use unmap::AddressSpaces;
+use workingset::Workingset;
 use zone::{NORMAL, Zones};
 
 /// Buffer heads in a page of slab (96 bytes each on i386).
@@ -43,6 +48,16 @@ pub struct Mm {
     pub clean: [Lru; 2],
     /// Rules of the aging kernels, where they apply.
     pub aging: Option<AgingConfig>,
+    /// Frames under the hand, and their rules, where reclaim has no lists (2.2).
+    pub clock: Option<Clock>,
+    /// Page ids from here on are buffers of the pages of files that lie so many ids before them; 0 = there are none.
+    pub twins: u32,
+    /// What a write does to a page's mark (two-list kernels).
+    pub write_mark: WriteMark,
+    /// Lists and clock of refault detection, where it applies.
+    pub ws: Option<Workingset>,
+    /// Time of the step in hand, for what is stamped.
+    pub now: Nanos,
     /// Buffer lists.
     pub bufs: BufferLists,
     /// Zones.
@@ -71,6 +86,8 @@ pub struct Mm {
     pub anon_pages: u64,
     /// Cached pages by file.
     file_pages: Vec<u32>,
+    /// First page id and pages by file.
+    spans: Vec<(u32, u32)>,
     /// First page id and file, ascending.
     first_pages: Vec<(u32, u32)>,
     buffer_heads: u64,
@@ -83,7 +100,8 @@ impl Mm {
     pub fn new(program: &Program, config: &Config) -> Self {
         let zones = Zones::new(&config.machine, &config.alloc);
         let kernel_frames = zones.zone.iter().map(|z| z.size - z.free).sum();
-        let mut pages = vec![Page::default(); program.pages as usize];
+        let clocked = config.reclaim.policy == ReclaimPolicy::Clock;
+        let mut pages = vec![Page::default(); program.pages as usize * if clocked { 2 } else { 1 }];
         for f in &program.files {
             let meta = if f.kind == crate::program::FileKind::Metadata { flag::META | flag::ON_DISK } else { 0 };
             let first = f.first_page as usize;
@@ -110,6 +128,11 @@ impl Mm {
         first_pages.sort_unstable();
         let n = pages.len();
         let free = zones.free();
+        let mut names = NameCache::new(program.files.len());
+        if clocked && config.reclaim.clock.inode_max_divisor > 0 {
+            let most = config.machine.ram / 4 / u64::from(config.reclaim.clock.inode_max_divisor);
+            names.limit_inodes(most.clamp(1, 16_384) as u32);
+        }
         Self {
             pages,
             hot: vec![0; n],
@@ -117,10 +140,21 @@ impl Mm {
             inactive: Lru::new(List::Inactive),
             clean: [Lru::new(List::Clean); 2],
             aging: (config.reclaim.policy == ReclaimPolicy::Aging).then_some(config.reclaim.aging),
+            clock: clocked.then(|| {
+                let frames = config.machine.ram / 4;
+                let mask =
+                    (frames / u64::from(config.alloc.normal_ratio)).clamp(u64::from(config.alloc.mask_floor), 256);
+                Clock::new(frames, kernel_frames, mask, config.reclaim.clock)
+            }),
+            twins: if clocked { program.pages } else { 0 },
+            write_mark: config.reclaim.write_mark,
+            ws: (config.reclaim.policy == ReclaimPolicy::Workingset)
+                .then(|| Workingset::new(n, program.files.len(), config.machine.swap > 0)),
+            now: Nanos::ZERO,
             bufs: BufferLists::new(n),
             swap: SwapSpace::new((config.machine.swap / 4).min(u64::from(u32::MAX)) as u32),
             spaces: AddressSpaces::new(program),
-            names: NameCache::new(program.files.len()),
+            names,
             counters: Counters { min_free_kib: free * 4, ..Counters::default() },
             zones,
             unlocked: Vec::new(),
@@ -131,6 +165,7 @@ impl Mm {
             meta_pages: 0,
             anon_pages: 0,
             file_pages: vec![0; program.files.len()],
+            spans: program.files.iter().map(|f| (f.first_page, f.pages)).collect(),
             first_pages,
             buffer_heads: 0,
             slab: [0; 2],
@@ -145,14 +180,14 @@ impl Mm {
     }
     /// File of a page of the page cache.
     pub fn file_of(&self, page: u32) -> u32 {
+        let page = self.base(page);
         let i = self.first_pages.partition_point(|&(first, _)| first <= page) - 1;
         self.first_pages[i].1
     }
     /// Page ids of a file.
     fn pages_of_file(&self, file: u32) -> std::ops::Range<u32> {
-        let Some(i) = self.first_pages.iter().position(|&(_, f)| f == file) else { return 0..0 };
-        let end = self.first_pages.get(i + 1).map_or(self.pages.len() as u32, |&(first, _)| first);
-        self.first_pages[i].0..end
+        let (first, pages) = self.spans[file as usize];
+        first..first + pages
     }
     /// A page's record, for changing.
     #[inline]
@@ -195,7 +230,14 @@ impl Mm {
             return;
         }
         let p = &mut self.pages[id as usize];
-        if p.list == List::Inactive && p.any(flag::REFERENCED) {
+        if p.list == List::AnonInactive && p.any(flag::REFERENCED) {
+            p.flags &= !flag::REFERENCED;
+            self.move_to_active(id);
+            self.counters.activated_pages += 1;
+            if let Some(ws) = &mut self.ws {
+                ws.aged();
+            }
+        } else if p.list == List::Inactive && p.any(flag::REFERENCED) {
             p.flags &= !flag::REFERENCED;
             self.activate(id);
         } else {
@@ -209,6 +251,9 @@ impl Mm {
         self.active.push_head(&mut self.pages, id);
         self.hot[id as usize] = 0;
         self.counters.activated_pages += 1;
+        if let Some(ws) = &mut self.ws {
+            ws.aged();
+        }
     }
 
     /// Move an active page to the inactive list.
@@ -225,6 +270,15 @@ impl Mm {
             List::Active => self.active.remove(&mut self.pages, id),
             List::Inactive => self.inactive.remove(&mut self.pages, id),
             List::Clean => self.clean[usize::from(self.page(id).zone)].remove(&mut self.pages, id),
+            List::AnonActive | List::AnonInactive => {
+                if let Some(ws) = &mut self.ws {
+                    let list = match self.pages[id as usize].list {
+                        List::AnonActive => &mut ws.anon_active,
+                        _ => &mut ws.anon_inactive,
+                    };
+                    list.remove(&mut self.pages, id);
+                }
+            }
             List::None => {}
         }
     }
@@ -232,6 +286,8 @@ impl Mm {
     /// Put a new page on the list where new pages go.
     pub fn lru_add(&mut self, id: u32) {
         match self.aging {
+            None if self.clock.is_some() => {}
+            None if self.ws.is_some() => self.move_to_inactive(id, false),
             None => self.inactive.push_head(&mut self.pages, id),
             Some(rules) => self.add_aged(id, rules),
         }
@@ -245,9 +301,12 @@ impl Mm {
         p.age = start;
         p.zone = zone as u8;
         p.flags = p.flags & (flag::META | flag::ON_DISK) | flag::PRESENT | flag::LOCKED;
-        let meta = p.any(flag::META);
-        let file = self.file_of(id);
-        self.file_pages[file as usize] += 1;
+        let meta = p.any(flag::META) || self.is_twin(id);
+        if !self.is_twin(id) {
+            let file = self.file_of(id);
+            self.file_pages[file as usize] += 1;
+        }
+        self.clock_add(id);
         self.cache_pages += 1;
         self.meta_pages += u64::from(meta);
         self.counters.max_cache_kib = self.counters.max_cache_kib.max(self.cache_pages * 4);
@@ -273,8 +332,12 @@ impl Mm {
         let (zone, meta) = (p.zone, p.any(flag::META));
         p.flags &= flag::META | flag::ON_DISK;
         self.hot[id as usize] = 0;
-        let file = self.file_of(id);
-        self.file_pages[file as usize] -= 1;
+        let meta = meta || self.is_twin(id);
+        if !self.is_twin(id) {
+            let file = self.file_of(id);
+            self.file_pages[file as usize] -= 1;
+        }
+        self.clock_remove(id);
         self.cache_pages -= 1;
         self.meta_pages -= u64::from(meta);
         usize::from(zone)
@@ -289,6 +352,7 @@ impl Mm {
         p.flags |= flag::PRESENT;
         p.age = start;
         self.anon_pages += 1;
+        self.clock_add(id);
     }
 
     /// Drop the frame of an anonymous page that is in no swap cache; returns its zone.
@@ -300,6 +364,7 @@ impl Mm {
         let zone = p.zone;
         self.hot[id as usize] = 0;
         self.anon_pages -= 1;
+        self.clock_remove(id);
         usize::from(zone)
     }
 
@@ -313,6 +378,9 @@ impl Mm {
 
     /// Take an anonymous page out of the swap cache; its slot is freed unless a page-table entry still holds it.
     pub fn remove_from_swap_cache(&mut self, id: u32) {
+        if self.page(id).any(flag::BUFFER) {
+            self.drop_buffer(id);
+        }
         self.clear(id, flag::SWAP_CACHE);
         self.cache_pages -= 1;
         self.swap_cache_pages -= 1;
@@ -341,7 +409,9 @@ impl Mm {
 
     /// Attach a buffer to a page (its place on disk is known from now on).
     pub fn attach_buffer(&mut self, id: u32) {
-        if !self.page(id).any(flag::BUFFER) {
+        // 2.2: those of page cache and swap live as long as their I/O (`brw_page`, `free_async_buffers`).
+        let passing = self.clock.is_some() && !self.is_twin(id) && !self.page(id).any(flag::META);
+        if !passing && !self.page(id).any(flag::BUFFER) {
             self.set(id, flag::BUFFER);
             self.buffer_heads += 1;
             self.settle_slab();
@@ -365,6 +435,7 @@ impl Mm {
         }
         self.attach_buffer(id);
         self.set(id, flag::BUF_DIRTY);
+        self.note_dirtied(id);
         self.bufs.set_flush_at(id, flush_at);
         self.bufs.refile(id, BufList::Dirty);
         let dirty = u64::from(self.bufs.len(BufList::Dirty)) * 4;
@@ -376,6 +447,10 @@ impl Mm {
     pub fn begin_buffer_write(&mut self, id: u32) {
         debug_assert!(self.page(id).has(flag::BUF_DIRTY) && !self.page(id).any(flag::BUF_LOCKED));
         self.clear(id, flag::BUF_DIRTY);
+        self.note_cleaned(id);
+        if let Some(ws) = &mut self.ws {
+            ws.writeback += 1;
+        }
         self.set(id, flag::BUF_LOCKED);
         self.bufs.refile(id, BufList::Locked);
     }
@@ -391,6 +466,11 @@ impl Mm {
     /// Forget a dirty or clean cache page whose data nobody wants any more (truncate, unlink). Pages under I/O or in use
     /// become orphans and go when that is over.
     pub fn truncate_page(&mut self, id: u32) {
+        let buffer = self.buffer_of(id);
+        if buffer != id {
+            self.truncate_page(buffer);
+        }
+        self.forget_shadow(id);
         let p = *self.page(id);
         if !p.any(flag::PRESENT) {
             self.page_mut(id).flags &= !flag::ON_DISK;
@@ -398,6 +478,7 @@ impl Mm {
         }
         if p.any(flag::BUF_DIRTY) {
             self.clear(id, flag::BUF_DIRTY);
+            self.note_cleaned(id);
             self.bufs.refile(id, BufList::Clean);
         }
         self.clear(id, flag::DIRTY | flag::ON_DISK);
@@ -436,8 +517,27 @@ impl Mm {
     /// Shrink dentry and inode caches by a share of their unused entries.
     pub fn shrink_names(&mut self, divisor: u32) {
         let (names, file_pages) = (&mut self.names, &self.file_pages);
-        names.shrink(divisor, |f| file_pages[f as usize] > 0);
+        if self.clock.is_some() {
+            // Inodes stay until there are too many of them.
+            names.shrink(divisor, |_| true);
+        } else {
+            names.shrink(divisor, |f| file_pages[f as usize] > 0);
+        }
         self.settle_slab();
+    }
+
+    /// A name was looked up: its inode may be one too many, and others' cached pages go with them.
+    pub fn limit_inodes(&mut self) {
+        for file in self.names.make_room() {
+            for id in self.pages_of_file(file) {
+                let p = *self.page(id);
+                let idle = p.pins == 0 && !p.any(flag::LOCKED | flag::MAPPED | flag::META | flag::BUFFER);
+                if p.any(flag::PRESENT) && idle {
+                    let zone = self.remove_from_page_cache(id);
+                    self.zones.give(zone);
+                }
+            }
+        }
     }
 
     /// Note the level of free memory after an allocation.
@@ -477,13 +577,20 @@ impl Mm {
         let p = &self.pages[id as usize];
         let mut h = 0;
         if p.has(flag::PRESENT | flag::UPTODATE) && !p.any(flag::LOCKED) {
-            let settled = p.list == List::Active && p.any(flag::REFERENCED) && !p.any(flag::READAHEAD);
+            let listed = p.list == List::Active || self.clock.is_some();
+            let settled = listed && p.any(flag::REFERENCED) && !p.any(flag::READAHEAD);
             let settled = settled && (self.aging.is_none() || p.age > 0);
             if settled {
                 h |= noop::READ;
             }
             let write_settled = match self.aging {
-                None => p.any(flag::REFERENCED),
+                // A write is no use of the page.
+                None if self.ws.is_some() => true,
+                None => match self.write_mark {
+                    WriteMark::Referenced => p.any(flag::REFERENCED),
+                    WriteMark::Accessed => settled,
+                    WriteMark::Unreferenced => !p.any(flag::REFERENCED),
+                },
                 // There a write first brings the page back, then deactivates it: that moves it.
                 Some(rules) if rules.drop_behind && rules.lookup == LookupRule::Activates => false,
                 Some(rules) if rules.drop_behind => p.list == List::Inactive && p.age == 0 && !p.any(flag::REFERENCED),
@@ -543,6 +650,11 @@ impl Mm {
         }
         if slots != self.swap.used() {
             return Err(format!("{slots} slots are referred to, {} in use", self.swap.used()));
+        }
+        if let Some(clock) = &self.clock
+            && clock.owned() != present
+        {
+            return Err(format!("{present} pages have frames, the clock knows {}", clock.owned()));
         }
         if dirty != self.bufs.len(BufList::Dirty) {
             return Err(format!("{dirty} dirty buffers, list has {}", self.bufs.len(BufList::Dirty)));

@@ -33,6 +33,8 @@ pub struct NameCache {
     unused: u32,
     dentries: u32,
     inodes: u32,
+    /// So many inodes at most, 0 = any number.
+    most_inodes: u32,
     /// Inodes whose dentry is gone, oldest first.
     orphans: std::collections::VecDeque<u32>,
 }
@@ -48,7 +50,48 @@ impl NameCache {
             unused: 0,
             dentries: 0,
             inodes: 0,
+            most_inodes: 0,
             orphans: std::collections::VecDeque::new(),
+        }
+    }
+
+    /// Keep at most so many inodes (2.2, which frees inodes for no other reason).
+    pub fn limit_inodes(&mut self, most: u32) {
+        self.most_inodes = most;
+    }
+
+    /// More inodes than there may be: all that no name holds go, and if that is not a quarter, names go for more
+    /// (`try_to_free_inodes`). Inodes that are dirty stay. Returns those that went: their pages go with them.
+    pub fn make_room(&mut self) -> Vec<u32> {
+        let mut gone = Vec::new();
+        if self.most_inodes == 0 || self.inodes <= self.most_inodes {
+            return gone;
+        }
+        let goal = self.inodes / 4;
+        self.take_orphans(&mut gone);
+        let mut looks = 2 * self.unused;
+        while (gone.len() as u32) < goal && self.tail != NIL && looks > 0 {
+            looks -= 1;
+            self.prune_dentries(1);
+            self.take_orphans(&mut gone);
+        }
+        gone
+    }
+
+    fn take_orphans(&mut self, gone: &mut Vec<u32>) {
+        for _ in 0..self.orphans.len() {
+            let Some(f) = self.orphans.pop_front() else { break };
+            let e = &mut self.entries[f as usize];
+            if e.dentry {
+                continue;
+            }
+            if e.dirty {
+                self.orphans.push_back(f);
+                continue;
+            }
+            e.inode = false;
+            self.inodes -= 1;
+            gone.push(f);
         }
     }
 
@@ -159,8 +202,8 @@ impl NameCache {
             }
             let Some(f) = self.orphans.pop_front() else { break };
             let e = &mut self.entries[f as usize];
-            if e.dentry {
-                continue; // looked up again meanwhile
+            if e.dentry || !e.inode {
+                continue; // looked up again, or deleted, meanwhile: then it may stand in the queue twice
             }
             if e.dirty || has_pages(f) {
                 self.orphans.push_back(f);
@@ -213,6 +256,20 @@ mod tests {
     }
 
     #[test]
+    fn too_many_inodes_take_a_quarter_with_them() {
+        let mut n = NameCache::new(10);
+        n.limit_inodes(8);
+        (0..8).for_each(|f| n.touch(f));
+        assert!(n.make_room().is_empty());
+        n.touch(8);
+        // None is without a name: names go, oldest first, each spared once.
+        assert_eq!(n.make_room(), [0, 1]);
+        assert_eq!((n.dentries(), n.inodes()), (7, 7));
+        n.shrink(1, |_| true);
+        assert_eq!((n.dentries(), n.inodes()), (0, 7), "memory pressure alone frees no inode");
+    }
+
+    #[test]
     fn held_names_and_inodes_with_pages_stay() {
         let mut n = NameCache::new(2);
         n.hold(0);
@@ -224,5 +281,23 @@ mod tests {
         n.shrink(0, |_| false);
         n.shrink(0, |_| false);
         assert_eq!((n.dentries(), n.inodes()), (0, 0));
+    }
+
+    #[test]
+    fn an_inode_that_loses_its_name_twice_is_freed_once() {
+        let mut n = NameCache::new(8);
+        let mut r = 12345_u32;
+        for _ in 0..20_000 {
+            r = r.wrapping_mul(1_103_515_245).wrapping_add(12345);
+            let (f, what, divisor) = (r >> 8 & 7, r >> 12 & 3, r >> 16 & 7);
+            match what {
+                0 | 1 => n.touch(f),
+                2 => n.shrink(divisor, |id| id == f),
+                _ => n.shrink(divisor, |_| false),
+            }
+            let count = |has: &dyn Fn(u32) -> bool| (0..8).filter(|f| has(*f)).count() as u32;
+            assert_eq!(n.inodes(), count(&|f| n.has_inode(f)));
+            assert_eq!(n.dentries(), count(&|f| n.has_dentry(f)));
+        }
     }
 }

@@ -19,6 +19,10 @@ pub enum List {
     Inactive,
     /// Clean list of its zone (aging kernels).
     Clean,
+    /// Active list of anonymous pages, where they have lists of their own.
+    AnonActive,
+    /// Inactive list of anonymous pages.
+    AnonInactive,
 }
 
 /// Flags of a page. The names are the kernel's where it has one.
@@ -69,6 +73,10 @@ pub mod flag {
     pub const META: u32 = 1 << 21;
     /// Under swap I/O that counts as in flight.
     pub const ASYNC_SWAP: u32 = 1 << 22;
+    /// PG_workingset: it was active before.
+    pub const WORKINGSET: u32 = 1 << 23;
+    /// PG_reclaim: reclaim met it dirty or under write-out; it goes to the inactive tail when that ends.
+    pub const RECLAIM: u32 = 1 << 24;
 }
 
 /// One page of the trace.
@@ -90,7 +98,7 @@ pub struct Page {
     pub zone: u8,
     /// Temporary references: tasks that sleep holding the page.
     pub pins: u8,
-    /// Age (aging kernels).
+    /// Age (aging kernels); order of the page's folio (on-demand read-ahead).
     pub age: u8,
 }
 
@@ -122,6 +130,11 @@ impl Page {
     #[inline]
     pub fn in_use(&self) -> bool {
         self.pins > 0 || self.any(flag::MAPPED)
+    }
+    /// In the swap cache for nobody: no page-table entry maps it or holds its slot.
+    #[inline]
+    pub fn forsaken(&self) -> bool {
+        self.any(flag::SWAP_CACHE) && !self.any(flag::MAPPED | flag::SWAPPED)
     }
     /// In the page cache or swap cache (`page->mapping` set).
     #[inline]

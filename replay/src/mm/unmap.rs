@@ -4,7 +4,7 @@
 
 use super::Mm;
 use super::page::{List, flag};
-use super::zone::Zones;
+use super::zone::{AllocFlags, Zones};
 use crate::config::{AgedUnmap, AgingConfig, ReclaimConfig, UnmapSkips};
 use crate::program::Program;
 
@@ -24,6 +24,8 @@ struct Space {
     at: (usize, u32),
     /// Mapped pages, about: what is unmapped by a truncation elsewhere is not subtracted.
     rss: u32,
+    /// Mapped pages when the processes' sizes were last compared, 0 once the space was gone through (2.2's `swap_cnt`).
+    count: u32,
     done: bool,
 }
 
@@ -70,6 +72,22 @@ impl AddressSpaces {
         self.spaces.iter().flat_map(|s| &s.vmas).any(|v| pages.contains(&v.first))
     }
 
+    /// Tasks that map something.
+    pub fn living(&self) -> u32 {
+        self.spaces.iter().filter(|s| !s.vmas.is_empty()).count() as u32
+    }
+
+    /// The space with most pages left to look at; of equals the first.
+    pub fn largest(&self) -> Option<usize> {
+        let sized = self.spaces.iter().enumerate().filter(|(_, s)| s.rss > 0 && s.count > 0 && !s.vmas.is_empty());
+        sized.max_by_key(|(i, s)| (s.count, std::cmp::Reverse(*i))).map(|(i, _)| i)
+    }
+
+    /// All spaces are to be looked at again, largest first.
+    pub fn refresh_counts(&mut self) {
+        self.spaces.iter_mut().for_each(|s| s.count = s.rss);
+    }
+
     /// Areas that a task maps.
     pub fn areas(&self, task: u32) -> Vec<u32> {
         self.spaces[task as usize].vmas.iter().map(|v| v.area).collect()
@@ -98,7 +116,8 @@ impl Mm {
         let n = self.spaces.spaces.len();
         let mut out = SwapOut::default();
         let living = self.spaces.spaces.iter().filter(|s| !s.vmas.is_empty()).count() as i64;
-        let mut counter = if cfg.swap_out_all { living } else { living / i64::from(priority) };
+        let mut counter =
+            if cfg.swap_out_all { living * i64::from(cfg.passes.unmap_rounds) } else { living / i64::from(priority) };
         loop {
             // A space that was scanned to its end begins anew when the cursor comes round, perhaps at once.
             let mut skipped = 0;
@@ -142,6 +161,61 @@ impl Mm {
         }
         let s = &mut self.spaces.spaces[space];
         (s.at, s.done) = ((0, 0), true);
+    }
+
+    /// `swap_out_process` of 2.2: from where the last call stopped, until a page was unmapped that has to be written, which
+    /// is returned locked, or the space's end. Also returns the entries looked at.
+    pub fn swap_out_process(&mut self, space: usize, flags: AllocFlags) -> (Option<u32>, u32) {
+        let mut looked_at = 0;
+        let (mut v, mut page) = self.spaces.spaces[space].at;
+        while let Some(&Vma { first, pages, .. }) = self.spaces.spaces[space].vmas.get(v) {
+            while page < pages {
+                let id = first + page;
+                page += 1;
+                if self.page(id).any(flag::MAPPED) {
+                    looked_at += 1;
+                    let written = self.try_to_swap_out_at_once(id, flags);
+                    if !self.page(id).any(flag::MAPPED) {
+                        let s = &mut self.spaces.spaces[space];
+                        s.rss = s.rss.saturating_sub(1);
+                    }
+                    if written {
+                        self.spaces.spaces[space].at = (v, page);
+                        return (Some(id), looked_at);
+                    }
+                }
+            }
+            (v, page) = (v + 1, 0);
+        }
+        let s = &mut self.spaces.spaces[space];
+        (s.at, s.count) = ((0, 0), 0);
+        (None, looked_at)
+    }
+
+    /// `try_to_swap_out` of 2.2: a dirty page is written as soon as it is unmapped. True if this one is to be, locked.
+    fn try_to_swap_out_at_once(&mut self, id: u32, flags: AllocFlags) -> bool {
+        let p = *self.page(id);
+        if p.any(flag::YOUNG) {
+            self.clear(id, flag::YOUNG);
+            self.set(id, flag::REFERENCED);
+            return false;
+        }
+        if p.any(flag::LOCKED) {
+            return false;
+        }
+        let clean = !p.any(flag::PTE_DIRTY | flag::DIRTY);
+        if clean && !p.any(flag::ANON) && self.page_cache_under_min() {
+            return false;
+        }
+        if !clean && !flags.io {
+            return false;
+        }
+        if !self.unmap(id) || clean || !self.page(id).any(flag::PRESENT) {
+            return false;
+        }
+        self.clear(id, flag::DIRTY);
+        self.lock(id);
+        true
     }
 
     /// `swap_out` of 2.4.5 to 2.4.9: entries of the task's own space, then of the next spaces in turn, a share of each.

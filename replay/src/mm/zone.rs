@@ -2,7 +2,7 @@
 //!
 //! Sources: mm/page_alloc.c of 2.4.15 to 2.4.17 (cumulative watermark test), `free_area_init_core` for the watermarks.
 
-use crate::config::{AllocConfig, MachineConfig};
+use crate::config::{AllocConfig, AllocPolicy, MachineConfig};
 
 /// Zone numbers: fallback order of an allocation is NORMAL, then DMA.
 pub const DMA: usize = 0;
@@ -39,6 +39,14 @@ pub struct AllocFlags {
 }
 
 impl AllocFlags {
+    /// The mask that 2.4.10 prints: __GFP_WAIT 0x10, HIGH 0x20, IO 0x40, HIGHIO 0x80, FS 0x100, HIGHMEM 0x02 (mm.h); user and page
+    /// cache allocations are GFP_HIGHUSER, others may use the reserve (HIGH).
+    pub const fn mask(self) -> u32 {
+        let io = if self.io { 0xc0 } else { 0 };
+        let wait = if self.wait { 0x10 } else { 0 };
+        if self.fs { 0x102 | io | wait } else { 0x20 | io | wait }
+    }
+
     /// Page cache, anonymous memory (GFP_HIGHUSER, GFP_KERNEL, kswapd from 2.4.10 on).
     pub const USER: Self = Self { wait: true, io: true, fs: true };
     /// Metadata, buffer heads (GFP_NOFS).
@@ -55,6 +63,8 @@ pub struct Zones {
     /// DMA, NORMAL.
     pub zone: [Zone; 2],
     cumulative: bool,
+    /// By so much DMA's marks lie higher for those who would rather have NORMAL.
+    reserve: u64,
     /// `memory_pressure` of the aging kernels: allocations, less frees.
     pub pressure: u64,
 }
@@ -62,6 +72,9 @@ pub struct Zones {
 impl Zones {
     /// Zones of a machine. `reserved` memory is taken from DMA first, where a 2.4 kernel and its memory map lie.
     pub fn new(machine: &MachineConfig, cfg: &AllocConfig) -> Self {
+        if cfg.policy == AllocPolicy::Watermarks {
+            return Self::one_zone(machine);
+        }
         let frames = machine.ram / 4;
         let mut reserved = machine.reserved / 4;
         let sizes = [frames.min(DMA_FRAMES), frames.saturating_sub(DMA_FRAMES)];
@@ -73,7 +86,19 @@ impl Zones {
             let (min, low, high) = if sizes[i] == 0 { (0, 0, 0) } else { (mask, 2 * mask, 3 * mask) };
             Zone { size: sizes[i], free: sizes[i] - taken, min, low, high, need_balance: false }
         });
-        Self { zone, cumulative: cfg.cumulative, pressure: 0 }
+        let reserve = sizes[NORMAL].checked_div(u64::from(cfg.lower_zone_ratio)).unwrap_or(0);
+        Self { zone, cumulative: cfg.cumulative, reserve, pressure: 0 }
+    }
+
+    /// All memory in one zone, with watermarks from `min_free_kbytes` = 4 x the square root of the memory in KiB, 128 to
+    /// 262144, and the least distances between them (`init_per_zone_wmark_min`, `__setup_per_zone_wmarks`).
+    fn one_zone(machine: &MachineConfig) -> Self {
+        let frames = machine.ram / 4;
+        let free = frames - (machine.reserved / 4).min(frames / 4 * 3);
+        let min = (16 * free * 4).isqrt().clamp(128, 262_144) / 4;
+        let gap = (min / 4).max(free / 1000);
+        let normal = Zone { size: frames, free, min, low: min + gap, high: min + 2 * gap, need_balance: false };
+        Self { zone: [Zone::default(), normal], cumulative: false, reserve: 0, pressure: 0 }
     }
 
     /// The first zone of the fallback list: the class that a reclaim on behalf of an allocation has to help.
@@ -93,7 +118,7 @@ impl Zones {
             if z.size == 0 {
                 continue;
             }
-            let m = mark(z);
+            let m = mark(z) + if i == DMA { self.reserve } else { 0 };
             if self.cumulative {
                 min += m;
             } else {
@@ -152,7 +177,18 @@ impl Zones {
 
     /// kswapd's test: a zone of this class or below has more than `high` free, so no more balancing is needed.
     pub fn balanced(&self, class: usize) -> bool {
-        (0..=class).any(|i| self.zone[i].free > self.zone[i].high)
+        (0..=class).any(|i| self.zone[i].free > self.high_for(i, class))
+    }
+
+    /// High watermark of zone `i` for allocations of class `class`.
+    fn high_for(&self, i: usize, class: usize) -> u64 {
+        self.zone[i].high + if i < class { self.reserve } else { 0 }
+    }
+
+    /// Free frames above the high watermarks of the fallback list's first zone (`nr_free_buffer_pages` of 2.4.23).
+    pub fn free_above_high(&self) -> u64 {
+        let class = self.classzone();
+        (0..=class).map(|i| self.zone[i].free.saturating_sub(self.high_for(i, class))).sum()
     }
 
     /// Base of the dirty limits of 2.4.13 to 2.4.17 (`nr_free_buffer_pages`): low memory less its high watermarks.
@@ -177,6 +213,21 @@ mod tests {
         assert_eq!((z.zone[NORMAL].min, z.zone[NORMAL].low, z.zone[NORMAL].high), (96, 192, 288));
         let z = Zones::new(&machine(256), &cfg);
         assert_eq!((z.zone[NORMAL].min, z.zone[NORMAL].high), (255, 765));
+    }
+
+    #[test]
+    fn the_lower_zone_is_held_back_for_those_who_have_no_other() {
+        let cfg = AllocConfig { cumulative: false, lower_zone_ratio: 256, ..crate::testing::config().alloc };
+        let mut z = Zones::new(&machine(64), &cfg);
+        let reserve = z.zone[NORMAL].size / 256;
+        assert_eq!(reserve, 48);
+        z.zone[NORMAL].free = 0;
+        z.zone[DMA].free = z.zone[DMA].low + reserve + 1;
+        assert_eq!(z.take_low(), None);
+        z.zone[DMA].free += 1;
+        assert_eq!(z.take_low(), Some(DMA));
+        z.zone[DMA].free = z.zone[DMA].high + 1;
+        assert!(z.balanced(DMA) && !z.balanced(NORMAL));
     }
 
     #[test]

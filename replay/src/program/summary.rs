@@ -75,11 +75,11 @@ impl Program {
                 s.recorded_span = s.recorded_span.max(end);
                 match *op {
                     Op::Open { ofd, file, .. } => reached.open(ofd, file),
-                    Op::Read { ofd, off, len } => {
+                    Op::Read { ofd, off, len } | Op::Direct { ofd, off, len, write: false } => {
                         s.read_bytes += Bytes(len);
                         reached.range(ofd, off, len);
                     }
-                    Op::Write { ofd, off, len } => {
+                    Op::Write { ofd, off, len } | Op::Direct { ofd, off, len, write: true } => {
                         s.written_bytes += Bytes(len);
                         reached.range(ofd, off, len);
                     }

@@ -115,8 +115,10 @@ impl Program {
             let file_ok = |file: u32| (file as usize) < self.files.len();
             let ok = match *op {
                 Op::Open { ofd, file, .. } => ofd < self.ofds && file_ok(file),
-                Op::Close { ofd } | Op::Seek { ofd } => ofd < self.ofds,
-                Op::Read { ofd, off, len } | Op::Write { ofd, off, len } => range(ofd, off, len),
+                Op::Close { ofd } | Op::Seek { ofd } | Op::Advise { ofd, .. } => ofd < self.ofds,
+                Op::Read { ofd, off, len } | Op::Write { ofd, off, len } | Op::Direct { ofd, off, len, .. } => {
+                    range(ofd, off, len)
+                }
                 Op::RecvWrite { ofd, total, chunk, link, client } => {
                     range(ofd, 0, total)
                         && chunk > 0
@@ -134,10 +136,14 @@ impl Program {
                     count > 0 && last < u64::from(a.pages)
                 }),
                 Op::Link { link, .. } => (link as usize) < self.links.len(),
+                Op::Ask { link, client } => {
+                    let server = |l: &&super::LinkInfo| matches!(l.kind, super::LinkKind::Server(_));
+                    self.links.get(link as usize).filter(server).is_some_and(|l| client < l.clients)
+                }
                 Op::Post { channel, n } | Op::Await { channel, n } => (channel as usize) < self.channels.len() && n > 0,
                 Op::Spawn { task } => (task as usize) < self.tasks.len(),
                 Op::Mark { mark } => (mark as usize) < self.marks.len(),
-                Op::Sync | Op::Sleep { .. } | Op::External { .. } | Op::Cpu { .. } => true,
+                Op::Sync | Op::Sleep { .. } | Op::External { .. } | Op::Pace { .. } | Op::Cpu { .. } => true,
             };
             ensure(ok, place, problem)?;
         }

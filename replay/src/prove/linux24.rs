@@ -4,7 +4,8 @@
 //! # Figures
 //! For every run the same, as far as its files have them:
 //! - `t <mark>`: seconds from the load's start to each event that ends a pass, a file, a client or the whole load
-//!   (progress lines within a pass are left out);
+//!   (progress lines within a pass are left out). Of processes that all do the same (receivers, clients, hogs) which one is
+//!   the first is chance: their events are compared by rank, `#0` being the first to get there;
 //! - `<mark> mean ms`: mean duration of the passes of a load without end;
 //! - `data MB read`, `data MB written`, `data avg read KB`, `data avg write KB`, `data sequential %`, `data busy s`, and the same of
 //!   the swap disk, from the disk logs' totals until the machine stopped, about two seconds after the load's end;
@@ -16,7 +17,7 @@
 //! divisor is a floor (1 MB, 0.1 s, 4 KB, 5 %, 256 KB of cache, 1 of a count). Figures that are below their floor on both sides
 //! (no swap traffic in a load that does not swap) are listed, but don't count in the medians: they would flatter them.
 
-use super::{Figure, FigureReport, RunFigures, median_error};
+use super::{Figure, FigureReport, RunFigures, median_error, order};
 use crate::compile::{CompileOptions, StoredTrace, compile};
 use crate::config::{Config, DeviceConfig};
 use crate::program::Program;
@@ -95,7 +96,9 @@ pub fn run(dir: &Path, stop: &AtomicBool) -> Result<FigureReport, String> {
             (name, result)
         })
         .collect();
-    Ok(FigureReport::of("linux24", BAR_PCT, results))
+    let mut report = FigureReport::of("linux24", BAR_PCT, results);
+    report.order = order::of(&report.runs);
+    Ok(report)
 }
 
 fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, Why> {
@@ -178,6 +181,15 @@ fn adapt(config: &mut Config, run: &linux24::Run) {
     }
 }
 
+/// The mark of a process among its like, without the number that tells it from the others: `rep 3 0` is `rep # 0`.
+fn ranked(mark: &str) -> Option<String> {
+    ["rep ", "client done ", "hogpass "].iter().find_map(|what| {
+        let rest = mark.strip_prefix(what)?;
+        let number = rest.find(' ').unwrap_or(rest.len());
+        Some(format!("{what}#{}", &rest[number..]))
+    })
+}
+
 struct Comparison<'a> {
     summary: &'a Summary,
     sink: &'a MemorySink,
@@ -228,31 +240,45 @@ impl Comparison<'_> {
             if mark == "start" || PROGRESS.iter().any(|p| mark.starts_with(p)) {
                 continue;
             }
+            let mark = ranked(&mark).unwrap_or(mark);
             match recorded.iter_mut().find(|(m, _)| *m == mark) {
                 Some((_, times)) => times.push(*at),
                 None => recorded.push((mark, vec![*at])),
             }
         }
-        for (mark, times) in recorded {
+        for (mark, mut times) in recorded {
+            if mark.contains('#') {
+                times.sort_unstable_by(f64::total_cmp);
+                let is = |m: &&MarkRow| ranked(&self.marks[m.mark as usize]).as_ref() == Some(&mark);
+                let mut simulated: Vec<Nanos> = self.sink.marks.iter().filter(is).map(|m| m.time).collect();
+                simulated.sort_unstable();
+                for (k, at) in times.into_iter().enumerate() {
+                    let simulated = simulated.get(k).map(|t| t.saturating_sub(start).as_secs_f64());
+                    self.time(&mark.replace('#', &format!("#{k}")), at, simulated);
+                }
+                continue;
+            }
             let simulated: Vec<f64> =
                 self.times_of(&mark).iter().map(|t| (t.saturating_sub(start)).as_secs_f64()).collect();
             if times.len() == 1 {
-                let at = simulated.first().copied().unwrap_or(f64::NAN);
-                if at.is_nan() {
-                    // A load that the simulated kernel never finished: as wrong as can be.
-                    self.figures.push(Figure {
-                        name: format!("t {mark}"),
-                        recorded: times[0],
-                        simulated: -1.0,
-                        error_pct: 100.0,
-                        telling: true,
-                    });
-                } else {
-                    self.add(format!("t {mark} s"), times[0], at, 0.1);
-                }
+                self.time(&mark, times[0], simulated.first().copied());
             } else {
                 self.add(format!("{mark} count"), times.len() as f64, simulated.len() as f64, 1.0);
             }
+        }
+    }
+
+    fn time(&mut self, mark: &str, recorded: f64, simulated: Option<f64>) {
+        match simulated {
+            Some(at) => self.add(format!("t {mark} s"), recorded, at, 0.1),
+            // The simulated load never got there: as wrong as can be.
+            None => self.figures.push(Figure {
+                name: format!("t {mark} s"),
+                recorded,
+                simulated: -1.0,
+                error_pct: 100.0,
+                telling: true,
+            }),
         }
     }
 

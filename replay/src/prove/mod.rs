@@ -2,8 +2,11 @@
 
 pub mod blocktrace;
 pub mod elevator;
+pub mod golden;
 pub mod linux24;
 pub mod nfsd;
+pub mod order;
+pub mod recordings;
 pub mod schedulers;
 pub mod scores;
 mod traced;
@@ -82,6 +85,9 @@ pub struct FigureReport {
     pub median_error_pct: Option<f64>,
     /// Bar that the median has to stay under, percent.
     pub bar_pct: f64,
+    /// Order of the kernels among each other, where the proof compares kernels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<order::OrderReport>,
 }
 
 impl FigureReport {
@@ -99,7 +105,7 @@ impl FigureReport {
             }
         }
         let median_error_pct = median_error(runs.iter().flat_map(|r: &RunFigures| &r.figures));
-        Self { kind, runs, skipped, median_error_pct, bar_pct }
+        Self { kind, runs, skipped, median_error_pct, bar_pct, order: None }
     }
 
     /// Whether the bar holds. A folder without a run that could be compared proves nothing.

@@ -8,7 +8,9 @@ pub mod aging;
 #[cfg(test)]
 mod aging_tests;
 mod buffers;
+mod clock;
 mod twolist;
+pub mod workingset;
 
 use crate::config::{ReclaimConfig, ReclaimPolicy};
 use crate::mm::Mm;
@@ -30,6 +32,8 @@ pub enum Need {
     WaitBuffer(u32),
     /// Every pass failed: apply the rule for killing, then ask again.
     OutOfMemory,
+    /// Only dirty pages that nobody writes were met: wake the flusher, sleep until some are written or for the longest wait.
+    Throttle,
 }
 
 /// Where a policy stands within a pass.
@@ -89,8 +93,16 @@ pub struct Cursor {
     pub cleaned: u32,
     /// Pages that laundering could not clean (aging kernels).
     pub failed: u32,
+    /// Passes begun (`reclaim.passes.count`), and scans of the pass in hand.
+    pub passes: u32,
+    /// ... scans.
+    pub scans: u32,
+    /// Unmapping failed in this run and is not tried again.
+    pub unmap_failed: bool,
     /// Pages looked at since the simulator last charged for it.
     pub scanned: u32,
+    /// Shares of the lists still to be scanned (refault-aware lists).
+    pub run: workingset::Run,
 }
 
 impl Cursor {
@@ -114,7 +126,11 @@ impl Cursor {
             second_pass: None,
             cleaned: 0,
             failed: 0,
+            passes: 0,
+            scans: 0,
+            unmap_failed: cfg.passes.unmap_fails_once && !flags.io,
             scanned: 0,
+            run: workingset::Run::default(),
         }
     }
 
@@ -136,5 +152,7 @@ pub fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLi
     match cfg.policy {
         ReclaimPolicy::TwoList => twolist::step(cfg, mm, cur, limits),
         ReclaimPolicy::Aging => aging::step(cfg, mm, cur),
+        ReclaimPolicy::Clock => clock::step(cfg, mm, cur, limits),
+        ReclaimPolicy::Workingset => workingset::step(cfg, mm, cur),
     }
 }

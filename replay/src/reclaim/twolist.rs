@@ -1,4 +1,4 @@
-//! Active and inactive list without ages: 2.4.10 to 2.4.17, and vm-tweaks.
+//! Active and inactive list without ages: 2.4.10 to 2.4.17, vm-tweaks, and A. Arcangeli's VM (-aa, merged in 2.4.23).
 //!
 //! Source: mm/vmscan.c (`shrink_caches`, `refill_inactive`, `shrink_cache`), fs/buffer.c (`try_to_free_buffers`,
 //! `sync_page_buffers`). What the versions differ in is in [`ReclaimConfig`]. Meant to show, of 2.4.14 and later: swapping begins
@@ -33,6 +33,10 @@ pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &
             }
             Phase::Written | Phase::Waited => {
                 mm.page_mut(cur.page).pins -= 1;
+                let p = mm.page(cur.page);
+                if p.has(flag::ORPHAN | flag::ANON) && p.pins == 0 && !p.any(flag::LOCKED) {
+                    mm.forget(cur.page);
+                }
                 cur.phase = Phase::Scan;
             }
             Phase::BufferWritten => {
@@ -68,60 +72,126 @@ fn begin_pass(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) {
     if !cfg.want_carried {
         cur.want = i64::from(cfg.cluster);
     }
-    let (active, before) = (i64::from(mm.active.len()), i64::from(mm.inactive.len()));
-    match cfg.refill {
-        RefillRule::Proportional => refill_inactive(cfg, mm, cur, cur.want * active / ((before + 1) * 2)),
-        RefillRule::WhenShort if before < 2 * active => refill_inactive(cfg, mm, cur, cur.want),
-        RefillRule::WhenShort => {}
+    if cfg.passes.names_first {
+        shrink_names(cfg, mm, cur);
     }
+    let before = i64::from(mm.inactive.len());
+    refill(cfg, mm, cur);
+    cur.scans = 0;
+    begin_scan(cfg, mm, cur, before);
+}
+
+/// Budgets of a scan, which begins; `before` is the inactive list's length before the refill.
+fn begin_scan(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, before: i64) {
     mm.counters.shrink_calls += 1;
+    cur.scans += 1;
     let after = i64::from(mm.inactive.len());
     let priority = i64::from(cur.priority);
+    let ratio = i64::from(cfg.passes.scan_ratio);
     cur.scan_left = match cfg.scan_budget {
         ScanBudget::BeforeRefill => before / priority,
         ScanBudget::AfterRefill => after / priority,
         ScanBudget::Mapped => 2 * after,
+        ScanBudget::Share => after / ratio,
+        ScanBudget::ShareOfBoth => (after + i64::from(mm.active.len())) / ratio,
     };
-    let def = i64::from(cfg.def_priority) + 3;
     cur.mapped_left = match cfg.max_mapped {
         MaxMapped::Ignore | MaxMapped::Activate => i64::MAX,
         MaxMapped::Share => after / priority,
-        MaxMapped::Shift9 => cur.want << (def - priority),
-        MaxMapped::Shift10Tenth => (cur.want << (def + 1 - priority)).min(cur.scan_left / 10),
+        MaxMapped::Shift9 => cur.want << (9 - priority),
+        MaxMapped::Shift10Tenth => (cur.want << (10 - priority)).min(cur.scan_left / 10),
+        MaxMapped::Ratio => cur.want * i64::from(cfg.passes.mapped_ratio),
     };
     if cfg.max_mapped == MaxMapped::Share && cur.mapped_left == 0 {
         cur.scan_left = 0;
     }
 }
 
-/// The pass is over without success: shrink the name caches, unmap pages where the kernel does so here, go on with more
-/// pressure.
+/// A scan is over without success: another one of the same pass, or the pass is over as well: shrink the name caches, unmap
+/// pages where the kernel does so here, go on with more pressure.
 fn end_pass(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) {
-    if cur.flags.fs {
-        let divisor = if cfg.dcache_divisor == 0 { cur.priority } else { cfg.dcache_divisor };
-        mm.shrink_names(divisor);
+    if cur.scans < cfg.passes.scans {
+        let length = i64::from(mm.inactive.len());
+        begin_scan(cfg, mm, cur, length);
+        cur.phase = Phase::Scan;
+        return;
+    }
+    if !cfg.passes.names_first {
+        shrink_names(cfg, mm, cur);
     }
     if cfg.swap_out_pages > 0 {
-        let out = mm.swap_out(cfg, cfg.swap_out_pages, cur.priority, cur.class);
-        cur.scanned += out.looked_at;
+        unmap(cfg, mm, cur, cfg.swap_out_pages);
+    }
+    cur.passes += 1;
+    let over = match cfg.passes.count {
+        0 => {
+            cur.priority -= 1;
+            cur.priority == 0
+        }
+        n => cur.passes >= n,
+    };
+    cur.phase = if over { Phase::Failed } else { Phase::Pass };
+}
+
+fn shrink_names(cfg: &ReclaimConfig, mm: &mut Mm, cur: &Cursor) {
+    if cur.flags.fs {
+        mm.shrink_names(if cfg.dcache_divisor == 0 { cur.priority } else { cfg.dcache_divisor });
+    }
+}
+
+/// `swap_out`, and what its success or failure means for the run.
+fn unmap(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, pages: u32) {
+    if cur.unmap_failed {
+        return;
+    }
+    let out = mm.swap_out(cfg, pages, cur.priority, cur.class);
+    cur.scanned += out.looked_at;
+    if cfg.passes.unmap_fails_once {
+        cur.unmap_failed = !out.satisfied;
+    } else if cfg.swap_out_pages > 0 {
         cur.unmapped |= out.satisfied;
     }
-    cur.priority -= 1;
-    cur.phase = if cur.priority == 0 { Phase::Failed } else { Phase::Pass };
+}
+
+/// How many active pages are looked at or moved, by the variant's rule.
+fn refill(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) {
+    let (active, inactive) = (i64::from(mm.active.len()), i64::from(mm.inactive.len()));
+    let n = match cfg.refill {
+        RefillRule::WhenShort if inactive < 2 * active => cur.want,
+        RefillRule::WhenShort => return,
+        RefillRule::Proportional => cur.want * active / ((inactive + 1) * 2),
+        RefillRule::ProportionalMoved => match cur.want * active / ((inactive + 1) * 2) {
+            0 => cur.want,
+            n => n,
+        },
+        RefillRule::Moved => cur.want * active / (inactive * 2 + 1),
+        RefillRule::MovedUnmapped => (cur.want * active / (inactive * 2 + 1)).min(cur.want),
+    };
+    refill_inactive(cfg, mm, cur, n);
 }
 
 /// `refill_inactive`: referenced pages go round once more, others move to the inactive list.
 fn refill_inactive(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, mut n: i64) {
     mm.counters.refill_calls += 1;
+    let counts_moves = !matches!(cfg.refill, RefillRule::WhenShort | RefillRule::Proportional);
     let mut id = mm.active.tail();
-    while n > 0 && id != NIL {
-        n -= 1;
+    let mut left = mm.active.len();
+    while n > 0 && id != NIL && left > 0 {
+        left -= 1;
         cur.scanned += 1;
         let towards_head = mm.page(id).prev;
-        if mm.page(id).any(flag::REFERENCED) {
+        let p = *mm.page(id);
+        if p.any(flag::REFERENCED) {
             mm.clear(id, flag::REFERENCED);
             mm.active.rotate(&mut mm.pages, id);
+            n -= i64::from(!counts_moves);
+        } else if cfg.refill == RefillRule::MovedUnmapped
+            && (!Zones::in_class(p.zone, cur.class) || (!p.any(flag::BUFFER) && (p.in_use() || !p.has_mapping())))
+        {
+            // Left where it is; the list's beginning moves to where the walk stops, so it comes last next time.
+            mm.active.rotate(&mut mm.pages, id);
         } else {
+            n -= 1;
             mm.deactivate(id);
             if cfg.refill_marks {
                 mm.set(id, flag::REFERENCED);
@@ -143,6 +213,9 @@ fn scan(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits
         if cfg.scan_clears_referenced && mm.page(id).any(flag::REFERENCED) {
             mm.clear(id, flag::REFERENCED);
             continue;
+        }
+        if cfg.passes.scan_unmarks {
+            mm.clear(id, flag::REFERENCED);
         }
         cur.scan_left -= 1;
         let p = *mm.page(id);
@@ -240,6 +313,20 @@ fn met_mapped(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, id: u32) -> bo
             let out = mm.swap_out(cfg, cfg.cluster, cur.priority, cur.class);
             cur.scanned += out.looked_at;
             false
+        }
+        MaxMapped::Ratio => {
+            cur.mapped_left -= 1;
+            if cur.mapped_left < 0 {
+                if cfg.passes.mapped_shrinks_names {
+                    shrink_names(cfg, mm, cur);
+                }
+                unmap(cfg, mm, cur, cfg.cluster);
+                cur.mapped_left = cur.want * i64::from(cfg.passes.mapped_ratio);
+                if cfg.passes.mapped_refills {
+                    refill(cfg, mm, cur);
+                }
+            }
+            true
         }
     }
 }

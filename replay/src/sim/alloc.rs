@@ -20,6 +20,12 @@ impl Sim<'_> {
         if self.config.alloc.policy == AllocPolicy::ThreeList {
             return self.step_alloc_aging(t, flags, at, sink);
         }
+        if self.config.alloc.policy == AllocPolicy::Global {
+            return self.step_alloc_global(t, flags, at, sink);
+        }
+        if self.config.alloc.policy == AllocPolicy::Watermarks {
+            return self.step_charge(t, flags, at, sink);
+        }
         match at {
             Alloc::Helped | Alloc::Yielded | Alloc::Last => unreachable!("states of the aging kernels' allocator"),
             Alloc::Try => {
@@ -100,8 +106,12 @@ impl Sim<'_> {
 
     /// The request fails, loudly where the kernel says so.
     pub(super) fn refused(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
-        if self.config.alloc.policy != AllocPolicy::ClasszoneRetry {
-            let text = "__alloc_pages: 0-order allocation failed".to_owned();
+        if !matches!(self.config.alloc.policy, AllocPolicy::ClasszoneRetry | AllocPolicy::Global) {
+            let mask = match self.tasks[t as usize].top() {
+                Frame::Alloc { flags, .. } => flags.mask(),
+                _ => AllocFlags::USER.mask(),
+            };
+            let text = format!("__alloc_pages: 0-order allocation failed (gfp={mask:#x})");
             sink.event(&EventRow { time: self.now, task: Some(t), kind: EventKind::AllocFailure, text });
         }
         self.allocation_failed(t)
@@ -129,6 +139,7 @@ impl Sim<'_> {
             Need::WaitPage(page) => self.tasks[t as usize].push(Frame::WaitPage { page }),
             Need::WaitBuffer(page) => self.tasks[t as usize].push(Frame::WaitBuffer { page }),
             Need::OutOfMemory => self.out_of_memory(sink),
+            Need::Throttle => self.tasks[t as usize].push(Frame::Rest { begun: false }),
         }
         Flow::Continue
     }

@@ -20,6 +20,9 @@ impl Sim<'_> {
         if self.config.reclaim.policy == ReclaimPolicy::Aging {
             return self.step_kswapd_aging(t, at, sink);
         }
+        if self.config.reclaim.policy == ReclaimPolicy::Clock {
+            return self.step_kswapd_global(t, at);
+        }
         let set = |sim: &mut Self, at, class, more| sim.tasks[t as usize].set_top(Frame::Kswapd { at, class, more });
         match at {
             Kswapd::Look | Kswapd::Ran => unreachable!("states of the aging kernels' kswapd"),
@@ -86,17 +89,42 @@ impl Sim<'_> {
                     task.push(batch);
                 }
             }
+            Bdflush::Wrote { full, wrote } if self.config.writeback.policy == WritebackPolicy::WaitBdflush => {
+                self.bdflush_left = self.bdflush_left.saturating_sub(self.config.writeback.batch);
+                if full && self.bdflush_left > 0 {
+                    self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Write });
+                    return Flow::Continue;
+                }
+                // Its share is written, or nothing more is dirty.
+                let share = self.config.writeback.flush_buffers;
+                let anything = wrote || self.bdflush_left + self.config.writeback.batch < share;
+                self.bdflush_left = share;
+                self.block.unplug_all();
+                self.kick();
+                for waiter in std::mem::take(&mut self.bdflush_waiters) {
+                    self.wake(waiter);
+                }
+                let goes_on = anything && writeback::state(&self.mm, &self.limits) != DirtyState::Fine;
+                let at = if goes_on { Bdflush::Write } else { Bdflush::Waited };
+                self.tasks[t as usize].set_top(Frame::Bdflush { at });
+                // Those who were woken go first.
+                return if goes_on { Flow::Yield } else { Flow::Continue };
+            }
             Bdflush::Wrote { full, wrote } => {
-                let goes_on = match self.config.writeback.policy {
-                    WritebackPolicy::WriteSome => full,
-                    WritebackPolicy::WakeBdflush => full || wrote,
+                let policy = self.config.writeback.policy;
+                let goes_on = match policy {
+                    WritebackPolicy::Hysteresis => return self.bdflush_goes_on(t, full),
+                    WritebackPolicy::WriteSome | WritebackPolicy::WakeAndWait => full,
+                    WritebackPolicy::WakeBdflush | WritebackPolicy::WaitBdflush | WritebackPolicy::Balanced => {
+                        full || wrote
+                    }
                 };
                 if goes_on && writeback::state(&self.mm, &self.limits) != DirtyState::Fine {
                     self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Write });
                     return Flow::Continue;
                 }
                 self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Waited });
-                if self.config.writeback.policy == WritebackPolicy::WakeBdflush {
+                if policy != WritebackPolicy::WriteSome {
                     self.unplug(t);
                     return Flow::Continue;
                 }
@@ -106,9 +134,30 @@ impl Sim<'_> {
             }
             Bdflush::Waited => {
                 self.tasks[t as usize].set_top(Frame::Bdflush { at: Bdflush::Write });
+                self.tasks[t as usize].op.pos = 0;
                 return self.block_on(t, Wait::Daemon);
             }
         }
+        Flow::Continue
+    }
+
+    /// bdflush with hysteresis, after a batch: it looks at the level only when it has written its number of buffers, which
+    /// the task's cursor counts, and sleeps when that is low or nothing is left to write.
+    fn bdflush_goes_on(&mut self, t: u32, full: bool) -> Flow {
+        let wb = &self.config.writeback;
+        let (most, batch) = (u64::from(wb.bdflush_buffers), u64::from(wb.batch));
+        let task = &mut self.tasks[t as usize];
+        task.op.pos += batch;
+        let mut next = Bdflush::Write;
+        if !full {
+            next = Bdflush::Waited;
+        } else if task.op.pos >= most {
+            task.op.pos = 0;
+            if writeback::may_stop(&self.mm, &self.limits) {
+                next = Bdflush::Waited;
+            }
+        }
+        task.set_top(Frame::Bdflush { at: next });
         Flow::Continue
     }
 
@@ -117,7 +166,7 @@ impl Sim<'_> {
         match at {
             Kupdate::Begin => {
                 set(self, Kupdate::Sleep);
-                if self.config.writeback.policy == WritebackPolicy::WakeBdflush {
+                if self.config.writeback.policy != WritebackPolicy::WriteSome {
                     self.unplug(t);
                     return Flow::Continue;
                 }
@@ -148,7 +197,9 @@ impl Sim<'_> {
                     set(self, Kupdate::Begin);
                     return Flow::Continue;
                 }
-                let (batch, full) = self.take_batch(t);
+                // Where one that is due takes a batch with it, younger ones go as well.
+                let due = (self.config.writeback.policy != WritebackPolicy::WriteSome).then(|| self.tick());
+                let (batch, full) = self.take_batch_due(t, due);
                 if !full {
                     // Fewer than a batch: that was all.
                     set(self, Kupdate::Begin);

@@ -22,6 +22,10 @@ pub enum Event {
     LinkTick(u32),
     /// Another second is over.
     Sample,
+    /// A daemon's time has come, if it still sleeps as one.
+    Daemon(u32),
+    /// A reclaimer's longest rest may be over.
+    Rested(u32),
 }
 
 const ID_BITS: u32 = 20;
@@ -36,6 +40,8 @@ impl Event {
             Event::BlockTimer => (3, 0),
             Event::LinkTick(i) => (4, i),
             Event::Sample => (5, 0),
+            Event::Daemon(i) => (6, i),
+            Event::Rested(i) => (7, i),
         };
         assert!(id < 1 << ID_BITS, "id {id} does not fit an event");
         u128::from(kind << ID_BITS | id)
@@ -49,7 +55,9 @@ impl Event {
             2 => Event::IoDone(id),
             3 => Event::BlockTimer,
             4 => Event::LinkTick(id),
-            _ => Event::Sample,
+            5 => Event::Sample,
+            6 => Event::Daemon(id),
+            _ => Event::Rested(id),
         }
     }
 }

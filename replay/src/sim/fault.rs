@@ -8,7 +8,7 @@ use super::sched::Flow;
 use super::task::{At, Wait};
 use crate::block::BioKind;
 use crate::config::SlotFate;
-use crate::mm::page::{List, flag, noop};
+use crate::mm::page::{List, Page, flag, noop};
 use crate::mm::zone::AllocFlags;
 use crate::results::ResultSink;
 
@@ -21,7 +21,7 @@ impl Sim<'_> {
             if op.pos >= op.end || self.tasks[t as usize].dying {
                 return None;
             }
-            if self.cost >= super::BURST {
+            if self.burst_used() {
                 return Some(Flow::Continue);
             }
             let id = op.first + op.pos as u32 * stride;
@@ -58,12 +58,29 @@ impl Sim<'_> {
                     self.use_mapping(id, write);
                     return None;
                 }
-                if p.any(flag::ORPHAN) {
-                    // An earlier mapping's page, still being written to swap.
+                if p.any(flag::ORPHAN) || p.forsaken() {
+                    // An earlier mapping's page, still being written to swap or left in the swap cache: a new mapping has
+                    // nothing to do with it.
                     if p.any(flag::LOCKED) {
                         return Some(self.wait_on_page(t, Wait::Page(id)));
                     }
+                    if p.pins > 0 {
+                        return Some(Flow::Yield);
+                    }
                     self.mm.forget(id);
+                    return Some(Flow::Continue);
+                }
+                if p.any(flag::SWAP_CACHE) && !p.any(flag::SWAPPED) {
+                    // Left behind by an earlier mapping of the area: nobody will ask for it.
+                    if p.any(flag::LOCKED) {
+                        return Some(self.wait_on_page(t, Wait::Page(id)));
+                    }
+                    if p.pins == 0 {
+                        self.mm.forget(id);
+                    } else {
+                        self.charge(self.config.machine.syscall_ns);
+                        return Some(Flow::Yield);
+                    }
                     return Some(Flow::Continue);
                 }
                 self.charge(self.config.machine.fault_ns);
@@ -137,13 +154,11 @@ impl Sim<'_> {
         if self.config.reclaim.swapin_accessed {
             self.mm.mark_accessed(id);
         }
-        let swap = &self.mm.swap;
         let frees = match self.config.swap.slot_rule {
             SlotFate::Always => true,
+            SlotFate::OnWriteFault => write,
             SlotFate::OnWrite => write || self.swap_cache_full(),
-            SlotFate::FreeBelow => {
-                u64::from(swap.free()) * 100 < u64::from(swap.total()) * u64::from(self.config.swap.free_slot_below_pct)
-            }
+            SlotFate::FreeBelow => self.little_swap_free(),
         };
         if frees && self.mm.page(id).any(flag::SWAP_CACHE) && self.mm.page(id).pins <= 1 {
             self.leave_swap_cache(id);
@@ -162,15 +177,15 @@ impl Sim<'_> {
     fn leave_swap_cache(&mut self, id: u32) {
         self.mm.remove_from_swap_cache(id);
         self.mm.set(id, flag::DIRTY);
-        if !self.config.reclaim.anon_on_lru {
+        if !self.config.reclaim.anon_on_lru && !self.config.reclaim.passes.anon_stays {
             self.mm.lru_del(id);
         }
     }
 
-    fn use_mapping(&mut self, id: u32, write: bool) {
+    pub(super) fn use_mapping(&mut self, id: u32, write: bool) {
         let p = *self.mm.page(id);
         if write
-            && self.config.swap.slot_rule == SlotFate::OnWrite
+            && matches!(self.config.swap.slot_rule, SlotFate::OnWrite | SlotFate::OnWriteFault)
             && p.has(flag::SWAP_CACHE | flag::MAPPED)
             && !p.any(flag::PTE_DIRTY | flag::LOCKED)
             && p.pins <= 1
@@ -185,6 +200,9 @@ impl Sim<'_> {
 
     /// A touch of a mapped file's page: `filemap_nopage` reads the aligned cluster around a missing one.
     fn touch_file(&mut self, t: u32, id: u32, write: bool) -> Option<Flow> {
+        if self.on_demand() {
+            return self.touch_mapped(t, id, write);
+        }
         let p = *self.mm.page(id);
         if p.has(flag::MAPPED | flag::PRESENT) {
             self.mm.counters.page_hits += 1;
@@ -215,7 +233,12 @@ impl Sim<'_> {
                 self.mm.set(id, flag::MAPPED);
                 self.mm.spaces.page_mapped(t);
                 self.mm.page_mut(id).flags &= !flag::READAHEAD;
-                if self.config.reclaim.fault_activates && self.mm.page(id).list == List::Inactive {
+                if self.config.reclaim.fault_marks {
+                    if self.mm.page(id).list == List::Inactive {
+                        self.mm.activate(id);
+                    }
+                    self.mm.set(id, flag::REFERENCED);
+                } else if self.config.reclaim.fault_activates && self.mm.page(id).list == List::Inactive {
                     self.mm.activate(id);
                     self.mm.clear(id, flag::REFERENCED);
                 } else {
@@ -277,17 +300,44 @@ impl Sim<'_> {
         Flow::Continue
     }
 
+    /// Does a page stay in the swap cache when its page-table entry goes? (`free_page_and_swap_cache` where the entry maps
+    /// it, `swap_free` or `free_swap_and_cache` where it holds the slot.)
+    fn stays_cached(&self, p: &Page) -> bool {
+        if p.any(flag::LOCKED) || p.pins > 0 {
+            return true;
+        }
+        if p.any(flag::MAPPED) {
+            return false;
+        }
+        !self.config.swap.exit_frees_cache || (p.any(flag::BUFFER) && !self.little_swap_free())
+    }
+
+    /// `vm_swap_full`: less than the variant's share of swap is free.
+    fn little_swap_free(&self) -> bool {
+        let swap = &self.mm.swap;
+        u64::from(swap.free()) * 100 < u64::from(swap.total()) * u64::from(self.config.swap.free_slot_below_pct)
+    }
+
     /// An anonymous page that nobody will use again.
     pub(super) fn free_anon(&mut self, id: u32) {
         let p = *self.mm.page(id);
-        self.mm.clear(id, flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY | flag::ZERO_MAPPED | flag::DIRTY);
+        if self.config.swap.exit_keeps_cache && p.has(flag::PRESENT | flag::SWAP_CACHE) {
+            self.mm.clear(id, flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY | flag::SWAPPED);
+            return;
+        }
+        let stays = p.any(flag::SWAP_CACHE) && self.stays_cached(&p);
+        let dirty = if stays && !p.any(flag::PTE_DIRTY) { 0 } else { flag::DIRTY };
+        self.mm.clear(id, flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY | flag::ZERO_MAPPED | dirty);
+        if stays && p.any(flag::PTE_DIRTY) {
+            self.mm.set(id, flag::DIRTY);
+        }
         if p.any(flag::SWAPPED) {
             self.mm.clear(id, flag::SWAPPED);
             if !p.any(flag::SWAP_CACHE) {
                 self.mm.free_slot(id);
             }
         }
-        if !p.any(flag::PRESENT) {
+        if !p.any(flag::PRESENT) || stays {
             return;
         }
         if p.any(flag::LOCKED) || p.pins > 0 {

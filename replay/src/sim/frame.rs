@@ -136,6 +136,61 @@ pub enum Frame {
         /// Progress.
         at: Kupdate,
     },
+    /// Bring the missing ones of `n` pages of a file in; returns [`FAILED`] when a frame could not be had.
+    Fill {
+        /// First page.
+        first: u32,
+        /// Pages.
+        n: u16,
+        /// Next page, from the first.
+        at: u16,
+        /// First page that is locked and whose read is not queued yet.
+        run: u16,
+        /// Page that gets the read-ahead mark.
+        mark: u16,
+        /// For the result tables.
+        kind: BioKind,
+        /// Progress.
+        state: Fill,
+    },
+    /// Queue the I/O of pages in a row of one file.
+    SubmitRun {
+        /// First page.
+        page: u32,
+        /// Pages.
+        n: u16,
+        /// Direction.
+        dir: Dir,
+        /// For the result tables.
+        kind: BioKind,
+        /// It waited already.
+        waited: bool,
+    },
+    /// `balance_dirty_pages`.
+    Throttle {
+        /// Look at the level; else the pause is over.
+        look: bool,
+    },
+    /// A reclaimer's rest until something is written.
+    Rest {
+        /// It was registered.
+        begun: bool,
+    },
+    /// The daemon that writes dirty pages by file.
+    Flusher {
+        /// Progress.
+        at: Flush,
+    },
+    /// The journal's daemon.
+    Journal {
+        /// It was woken to commit.
+        begun: bool,
+    },
+    /// A commit of the journal.
+    Commit {
+        /// Progress.
+        at: Commit,
+    },
 }
 
 const _: () = assert!(std::mem::size_of::<Frame>() <= 16);
@@ -152,6 +207,45 @@ pub enum Bring {
     Allocated,
     /// Its read was queued.
     Queued,
+}
+
+/// Progress of filling a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// Next page.
+    Next,
+    /// A frame was asked for.
+    Allocated,
+    /// None could be had; what was locked is queued.
+    Failed,
+}
+
+/// Progress of the flusher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// Look for a reason to write.
+    Idle,
+    /// Choose a file.
+    Next,
+    /// Write a file's dirty pages, a chunk of them.
+    Write {
+        /// File.
+        file: u32,
+    },
+}
+
+/// Progress of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commit {
+    /// It begins, or waits for the one before it.
+    Begin,
+    /// Write what is left.
+    Write {
+        /// Blocks to queue.
+        left: u32,
+        /// It is the commit block.
+        last: bool,
+    },
 }
 
 /// Progress of an allocation.

@@ -7,10 +7,11 @@ use super::task::{At, Wait};
 use super::{InFlight, Sim};
 use crate::block::{Bio, BioKind, Cause as IoCause, Dir, Hints, Submit};
 use crate::config::MetadataMark;
-use crate::mm::page::flag;
+use crate::mm::page::{List, flag};
 use crate::mm::zone::AllocFlags;
 use crate::program::Op;
 use crate::results::{Cause, ResultSink};
+use crate::writeback;
 use kreplay_traces::units::{Nanos, SECTORS_PER_PAGE, Sectors};
 
 impl Sim<'_> {
@@ -35,13 +36,14 @@ impl Sim<'_> {
     }
 
     /// What a task's bio is for, as schedulers since 2.6 and throttles ask (`wbc_to_write_flags` of 6.1: synchronous what
-    /// fsync and sync write, background what the flusher writes for age or level).
+    /// fsync, sync and the journal write, background what the flusher writes for age or level).
     pub(super) fn hints_of(&self, t: u32, dir: Dir) -> Hints {
         let task = &self.tasks[t as usize];
         let cause = match (dir, task.chain()[0]) {
             (Dir::Read, _) => IoCause::default(),
             (Dir::Write, Frame::Kswapd { .. }) => IoCause::Reclaim,
-            (Dir::Write, Frame::Bdflush { .. } | Frame::Kupdate { .. }) => IoCause::Background,
+            (Dir::Write, Frame::Bdflush { .. } | Frame::Kupdate { .. } | Frame::Flusher { .. }) => IoCause::Background,
+            (Dir::Write, Frame::Journal { .. }) => IoCause::Sync,
             (Dir::Write, _) if task.chain().contains(&Frame::Reclaim) => IoCause::Writeback,
             (Dir::Write, _) => match self.current_op(t) {
                 Some(Op::Fsync { .. } | Op::Sync) => IoCause::Sync,
@@ -116,7 +118,16 @@ impl Sim<'_> {
     }
 
     fn bio_done(&mut self, bio: &Bio) {
-        let id = bio.tag;
+        if bio.tag == super::direct::TAG {
+            return self.raw_done(bio.task);
+        }
+        // Bios of several pages carry pages in a row of one file.
+        for k in 0..(bio.nr / SECTORS_PER_PAGE as u32).max(1) {
+            self.page_done(bio.tag + k, bio);
+        }
+    }
+
+    fn page_done(&mut self, id: u32, bio: &Bio) {
         if self.mm.page(id).any(flag::ASYNC_SWAP) {
             self.mm.page_mut(id).flags &= !flag::ASYNC_SWAP;
             self.swap_in_flight -= 1;
@@ -126,8 +137,17 @@ impl Sim<'_> {
         }
         if self.mm.page(id).any(flag::BUF_LOCKED) && bio.kind != BioKind::Swap {
             self.mm.end_buffer_io(id);
+            if self.mm.ws.is_some() && bio.dir == Dir::Write {
+                self.mm.end_writeback(id);
+                writeback::refile(&mut self.mm, id);
+                self.wake_resting();
+            }
         } else {
             self.mm.unlock(id);
+            if self.mm.page(id).has(flag::RECLAIM | flag::ANON) && self.mm.page(id).list != List::None {
+                self.mm.clear(id, flag::RECLAIM);
+                self.mm.move_to_inactive(id, true);
+            }
         }
         let p = self.mm.page(id);
         if p.any(flag::ORPHAN) && p.pins == 0 && !p.any(flag::LOCKED | flag::BUF_LOCKED) {
@@ -136,13 +156,14 @@ impl Sim<'_> {
     }
 
     /// Device, partition and first sector of a page: its file's place, or its swap slot.
-    fn place_of(&self, id: u32) -> (u32, u16, Sectors) {
+    pub(super) fn place_of(&self, id: u32) -> (u32, u16, Sectors) {
         let p = self.mm.page(id);
         if p.any(flag::ANON) {
             let dev = self.swap_dev.expect("a page has a swap slot, so there is a swap device");
             return (dev, 0, Sectors(u64::from(p.slot) * SECTORS_PER_PAGE));
         }
         let number = self.mm.file_of(id);
+        let id = self.mm.base(id);
         let file = &self.program.files[number as usize];
         let sector = self.placement.sector_of(number, file, id - file.first_page);
         let parts = &self.program.devices[file.device as usize].partitions;
@@ -185,7 +206,26 @@ impl Sim<'_> {
             }
             return Flow::Continue;
         }
-        self.mm.attach_buffer(page);
+        if self.mm.twins > 0 {
+            // What was written lies in a buffer, perhaps newer than the disk: the page is a copy of it.
+            let buffer = self.mm.buffer_of(page);
+            let b = *self.mm.page(buffer);
+            if b.any(flag::PRESENT) {
+                self.mm.set(buffer, flag::REFERENCED);
+                if !b.any(flag::UPTODATE) && b.any(flag::BUF_LOCKED) {
+                    return self.wait_on_page(t, Wait::Buffer(buffer));
+                }
+                if b.any(flag::UPTODATE) {
+                    self.charge(self.config.machine.copy_page_ns);
+                    self.mm.set(page, flag::UPTODATE);
+                    self.mm.unlock(page);
+                    self.tasks[t as usize].pop(0);
+                    return Flow::Continue;
+                }
+            }
+        } else {
+            self.mm.attach_buffer(page);
+        }
         self.tasks[t as usize].set_top(Frame::Submit { page, dir: Dir::Read, kind, waited: false });
         Flow::Continue
     }
@@ -215,8 +255,12 @@ impl Sim<'_> {
 
     /// Indirect block that maps a page, if one does.
     pub(super) fn indirect_of(&self, page: u32) -> Option<u32> {
+        if self.balanced() {
+            // File systems of that time map by extents, in the inode.
+            return None;
+        }
         let file = &self.program.files[self.mm.file_of(page) as usize];
-        let index = page - file.first_page;
+        let index = self.mm.base(page) - file.first_page;
         let k = index.checked_sub(12)? / 1024;
         file.indirect.get(k as usize).copied()
     }
@@ -314,8 +358,18 @@ impl Sim<'_> {
             return Flow::Continue;
         }
         let p = *self.mm.page(page);
-        if p.any(flag::ORPHAN) {
+        let left_behind = p.any(flag::SWAP_CACHE) && !p.any(flag::SWAPPED | flag::MAPPED);
+        if p.any(flag::ORPHAN) || left_behind {
             // Nobody refers to the swap slot any more: no I/O.
+            self.mm.unlock(page);
+            self.tasks[t as usize].pop(0);
+            return Flow::Continue;
+        }
+        if p.forsaken() {
+            // The same; from 2.4.10 on the page is given up here, before it stays in the cache, clean.
+            if self.mm.aging.is_none() {
+                self.mm.set(page, flag::ORPHAN);
+            }
             self.mm.unlock(page);
             self.tasks[t as usize].pop(0);
             return Flow::Continue;
@@ -323,6 +377,7 @@ impl Sim<'_> {
         let kind = if p.any(flag::ANON) { BioKind::Swap } else { BioKind::Data };
         let mut then = Frame::WriteOut { page, queued: true };
         if kind == BioKind::Swap {
+            self.mm.attach_buffer(page);
             self.mm.counters.swap_out_pages += 1;
             self.since_sample.swap_out += 1;
             if self.swap_in_flight > self.swap_flight_limit {
@@ -387,8 +442,10 @@ impl Sim<'_> {
                 self.mm.add_anon(id, zone as usize);
                 self.mm.add_to_swap_cache(id);
                 self.mm.lru_add(id);
+                self.mm.refault(id, true);
                 self.mm.lock(id);
                 self.mm.clear(id, flag::UPTODATE | flag::DIRTY | flag::REFERENCED);
+                self.mm.attach_buffer(id);
                 self.mm.counters.swap_in_pages += 1;
                 self.since_sample.swap_in += 1;
                 self.count_swap_in_flight(id);
@@ -409,6 +466,7 @@ impl Sim<'_> {
         }
         match self.current_op(t) {
             Some(Op::Fsync { .. } | Op::Sync) => Cause::Sync,
+            Some(Op::Direct { .. }) => Cause::Read,
             Some(Op::Read { .. } | Op::Readdir { .. }) if task.op.at != At::LockWait => Cause::Read,
             Some(Op::Write { .. } | Op::RecvWrite { .. }) if task.op.at == At::Filled => Cause::Read,
             Some(Op::Touch { .. }) => Cause::SwapIn,

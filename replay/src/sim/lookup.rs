@@ -29,6 +29,7 @@ impl Sim<'_> {
             None => {
                 task.pop(0);
                 self.mm.names.touch(file);
+                self.mm.limit_inodes();
                 self.mm.settle_slab();
             }
             Some((at, block)) => {
@@ -76,6 +77,7 @@ impl Sim<'_> {
     /// A name was added or removed: its directory block and inode are dirty.
     fn touch_directory(&mut self, file: u32) {
         self.mm.names.set_inode_dirty(file, true);
+        self.note_metadata(file, false, true);
         let f = &self.program.files[file as usize];
         if let Some(block) = f.name_page {
             self.dirty_metadata(block);

@@ -10,9 +10,15 @@ pub mod task;
 
 mod aging;
 mod alloc;
+mod charge;
+mod clock;
 mod daemons;
+mod direct;
 mod fault;
+mod filemap;
+mod flusher;
 mod io;
+mod journal;
 mod lookup;
 mod net;
 mod oom;
@@ -25,6 +31,8 @@ mod sync;
 mod write;
 
 #[cfg(test)]
+mod clock_tests;
+#[cfg(test)]
 mod invariants;
 #[cfg(test)]
 mod signatures;
@@ -32,13 +40,13 @@ mod signatures;
 mod tests;
 
 use crate::block::{Bio, BlockLayer, RqId, Submit};
-use crate::config::Config;
+use crate::config::{Config, WritebackPolicy};
 use crate::mm::Mm;
 use crate::program::{FileKind, LinkKind, Program, Start};
 use crate::results::{ClientRow, EventKind, EventRow, ResultSink};
 use crate::writeback::{self, DirtyLimits};
 use event::{Event, EventQueue};
-use frame::{Bdflush, Frame, Kswapd, Kupdate};
+use frame::{Bdflush, Flush, Frame, Kswapd, Kupdate};
 use kreplay_traces::units::{Bytes, Nanos, Sectors};
 use placement::Placement;
 use std::collections::VecDeque;
@@ -47,8 +55,6 @@ use task::Task;
 
 /// Longest stretch of processor time between two looks at the events.
 pub const BURST: Nanos = Nanos::from_micros(100);
-/// Time slice of a task when others are ready (2.4's default at HZ 100).
-pub const SLICE: Nanos = Nanos::from_millis(60);
 /// So many events without time moving mean a livelock.
 const LIVELOCK_EVENTS: u64 = 2_000_000;
 /// So many reclaim runs without a single frame mean that memory will never come.
@@ -129,6 +135,10 @@ struct Ofd {
     ralen: u64,
     rawin: u64,
     ramax: u64,
+    /// A read returned an error.
+    failed: bool,
+    /// State of on-demand read-ahead.
+    ra: crate::readahead::State,
 }
 
 /// State of a file.
@@ -137,6 +147,8 @@ struct FileState {
     size: u64,
     writer: Option<u32>,
     waiting: VecDeque<u32>,
+    /// On-demand read-ahead of faults through mappings.
+    map_ra: crate::readahead::State,
 }
 
 /// State of a channel.
@@ -205,8 +217,9 @@ pub struct Sim<'p> {
     slice_end: Vec<Nanos>,
     in_flight: Vec<Option<InFlight>>,
     now: Nanos,
-    /// Processor time of the burst in hand.
+    /// Processor time of the burst in hand, and what of it was left over from the one before.
     cost: Nanos,
+    burst_from: Nanos,
     foreground: u32,
     since_sample: SinceSample,
     oom: OomState,
@@ -235,6 +248,12 @@ pub struct Sim<'p> {
     /// When kswapd's sleep ends by itself, and when memory statistics are due (aging kernels).
     kswapd_deadline: Nanos,
     next_recalc: Nanos,
+    /// Writers that sleep until bdflush has written its share, and what is left of that share (2.2).
+    bdflush_waiters: Vec<u32>,
+    bdflush_left: u32,
+    /// The flusher, and who waits for it.
+    flushing: flusher::Flushing,
+    journal: journal::Journal,
 }
 
 const fn assert_clone_send<T: Clone + Send + 'static>() {}
@@ -292,13 +311,20 @@ impl<'p> Sim<'p> {
         let config = &config;
         let block = BlockLayer::new(config, &devices).map_err(|e| SimError::Config(e.to_string()))?;
         let mm = Mm::new(program, config);
-        let mut tasks: Vec<Task> = program.tasks.iter().map(|_| Task::new(Frame::Program, false)).collect();
+        let slice = Nanos::from_millis(u64::from(config.machine.slice_ms));
+        let mut tasks: Vec<Task> = program.tasks.iter().map(|_| Task::new(Frame::Program, false, slice)).collect();
         let kswapd = tasks.len() as u32;
-        tasks.push(Task::new(Frame::Kswapd { at: Kswapd::Sleep, class: 0, more: false }, true));
+        tasks.push(Task::new(Frame::Kswapd { at: Kswapd::Sleep, class: 0, more: false }, true, slice));
         tasks[kswapd as usize].memalloc = true;
         let bdflush = tasks.len() as u32;
-        tasks.push(Task::new(Frame::Bdflush { at: Bdflush::Waited }, true));
-        tasks.push(Task::new(Frame::Kupdate { at: Kupdate::Begin }, true));
+        let balanced = config.writeback.policy == WritebackPolicy::Balanced;
+        let (flusher, by_age) = if balanced {
+            (Frame::Flusher { at: Flush::Idle }, Frame::Journal { begun: false })
+        } else {
+            (Frame::Bdflush { at: Bdflush::Waited }, Frame::Kupdate { at: Kupdate::Begin })
+        };
+        tasks.push(Task::new(flusher, true, slice));
+        tasks.push(Task::new(by_age, true, slice));
         let cpus = config.machine.cpus as usize;
         let mut sim = Self {
             limits: writeback::limits(&config.writeback, &mm),
@@ -332,6 +358,7 @@ impl<'p> Sim<'p> {
             in_flight: Vec::new(),
             now: Nanos::ZERO,
             cost: Nanos::ZERO,
+            burst_from: Nanos::ZERO,
             since_sample: SinceSample::default(),
             oom: OomState::default(),
             scratch: Vec::new(),
@@ -352,11 +379,27 @@ impl<'p> Sim<'p> {
             idle_samples: 0,
             kswapd_deadline: Nanos::ZERO,
             next_recalc: Nanos::ZERO,
+            bdflush_waiters: Vec::new(),
+            bdflush_left: config.writeback.flush_buffers,
+            flushing: flusher::Flushing::new(config, program.files.len()),
+            journal: journal::Journal::default(),
             swap_in_flight: 0,
             swap_flight_limit,
         };
+        if balanced {
+            sim.forget_unused_inode_blocks();
+        }
         sim.start_tasks(seed);
         Ok(sim)
+    }
+
+    /// ext4 makes inodes in a block of unused ones without reading it.
+    fn forget_unused_inode_blocks(&mut self) {
+        let used: rustc_hash::FxHashSet<u32> =
+            self.program.files.iter().filter(|f| f.exists).filter_map(|f| f.inode_page).collect();
+        for page in self.program.files.iter().filter_map(|f| f.inode_page).filter(|p| !used.contains(p)) {
+            self.mm.page_mut(page).flags &= !crate::mm::page::flag::ON_DISK;
+        }
     }
 
     fn start_tasks(&mut self, seed: u64) {
@@ -428,6 +471,7 @@ impl<'p> Sim<'p> {
             };
             debug_assert!(at >= self.now, "time runs backwards");
             self.now = at;
+            self.mm.now = at;
             self.handle(event, sink);
             self.handled += 1;
             self.at_this_time = if self.now > before { 0 } else { self.at_this_time + 1 };
@@ -457,6 +501,8 @@ impl<'p> Sim<'p> {
             // An earlier sleep's timer must not cut the one in hand short.
             Event::Wake(t) if t == self.kswapd && self.now < self.kswapd_deadline => {}
             Event::Wake(t) => self.wake(t),
+            Event::Daemon(t) => self.wake_daemon(t),
+            Event::Rested(t) => self.rested(t),
             Event::CpuFree(c) => self.burst_over(c as usize),
             Event::IoDone(slot) => self.io_done(slot, sink),
             Event::BlockTimer => {

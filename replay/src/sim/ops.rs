@@ -10,6 +10,9 @@ use crate::program::{Op, TaskProgram};
 use crate::results::{Blame, CallOp, CallRow, Cause, MarkRow, ResultSink};
 use kreplay_traces::units::{Bytes, Nanos};
 
+/// How late a precise sleep may end so that timers fire together (`timer_slack_ns`).
+const TIMER_SLACK: Nanos = Nanos::from_micros(50);
+
 impl Sim<'_> {
     /// The operation that a task has in hand.
     pub(super) fn current_op(&self, t: u32) -> Option<Op> {
@@ -74,7 +77,7 @@ impl Sim<'_> {
             Op::Read { ofd, off, len } | Op::Write { ofd, off, len } => {
                 c.ofd = ofd;
                 c.file = self.ofds[ofd as usize].file;
-                (c.pos, c.end) = (off, off + len);
+                (c.pos, c.end, c.start) = (off, off + len, off);
             }
             Op::RecvWrite { ofd, total, .. } => {
                 c.ofd = ofd;
@@ -82,6 +85,8 @@ impl Sim<'_> {
                 c.outer_end = total;
             }
             Op::Open { ofd, file, .. } => (c.ofd, c.file) = (ofd, file),
+            Op::Direct { ofd, .. } => (c.ofd, c.file) = (ofd, self.ofds[ofd as usize].file),
+            Op::Advise { ofd, .. } => (c.ofd, c.file) = (ofd, self.ofds[ofd as usize].file),
             Op::Readdir { file, off, len } => {
                 c.file = file;
                 (c.pos, c.end) = (off, off + len);
@@ -106,9 +111,12 @@ impl Sim<'_> {
         let this = self.tasks[t as usize].this_op as usize;
         let op = program.tasks[t as usize].ops[this];
         let flow = match op {
+            Op::Read { .. } if self.on_demand() => self.step_filemap_read(t),
             Op::Read { .. } => self.step_read(t),
             Op::Write { .. } => self.step_write(t),
+            Op::Direct { off, len, write, .. } => self.step_direct(t, off, len, write),
             Op::RecvWrite { link, client, chunk, .. } => self.step_recv_write(t, link, client, chunk),
+            Op::Ask { link, client } => self.step_ask(t, link, client),
             Op::Open { ofd, file, create, truncate } => self.step_open(t, ofd, file, create, truncate),
             Op::Stat { file, negative } => self.step_stat(t, file, negative),
             Op::Readdir { .. } => self.step_readdir(t),
@@ -117,8 +125,11 @@ impl Sim<'_> {
                 None
             }
             Op::Unlink { file } => self.step_unlink(t, file),
+            Op::Fsync { file } if self.balanced() => self.step_file_sync(t, file),
             Op::Fsync { file } => self.step_fsync(t, file),
+            Op::Sync if self.balanced() => self.step_sync_all(t),
             Op::Sync => self.step_sync(t),
+            Op::Advise { ofd, off, len, advice } => self.step_advise(t, ofd, off, len, advice),
             Op::Touch { stride, write, .. } => self.step_touch(t, u32::from(stride), write, sink),
             Op::Close { ofd } => {
                 let file = self.ofds[ofd as usize].file;
@@ -139,8 +150,18 @@ impl Sim<'_> {
                 self.unmap_area(t, area);
                 None
             }
+            Op::Sleep { time } if self.config.machine.precise_sleeps => {
+                self.step_timer(t, self.local_now() + time + TIMER_SLACK)
+            }
             Op::Sleep { time } => self.step_timer(t, self.timer_at(time)),
             Op::External { time } => self.step_timer(t, self.local_now() + time),
+            Op::Pace { after, first } => {
+                if self.tasks[t as usize].op.at == At::Begin {
+                    let from = if first { self.local_now() } else { self.tasks[t as usize].pace };
+                    self.tasks[t as usize].pace = from + after;
+                }
+                self.step_timer(t, self.tasks[t as usize].pace)
+            }
             Op::Cpu { time } => {
                 if self.tasks[t as usize].op.at == At::Begin {
                     self.tasks[t as usize].op.pos = time.0;
@@ -195,6 +216,9 @@ impl Sim<'_> {
             Op::Open { file, .. } => (CallOp::Open, Some(file), None, None),
             Op::Close { ofd } => (CallOp::Close, Some(self.ofds[ofd as usize].file), None, None),
             Op::Seek { ofd } => (CallOp::Seek, Some(self.ofds[ofd as usize].file), None, None),
+            Op::Advise { ofd, off, len, .. } => {
+                (CallOp::Advise, Some(self.ofds[ofd as usize].file), Some(off), Some(len))
+            }
             Op::Read { off, .. } => {
                 let n = cursor.pos.saturating_sub(off);
                 task.total.read += n;
@@ -205,9 +229,19 @@ impl Sim<'_> {
                 task.total.written += n;
                 (CallOp::Write, Some(cursor.file), Some(off), Some(n))
             }
+            Op::Direct { off, len, write, .. } => {
+                let (total, op) =
+                    if write { (&mut task.total.written, CallOp::Write) } else { (&mut task.total.read, CallOp::Read) };
+                *total += len;
+                (op, Some(cursor.file), Some(off), Some(len))
+            }
             Op::RecvWrite { total, .. } => {
                 task.total.written += cursor.pos.min(total);
                 (CallOp::RecvWrite, Some(cursor.file), Some(0), Some(total))
+            }
+            Op::Ask { .. } => {
+                task.total.read += cursor.pos;
+                (CallOp::Ask, None, None, Some(cursor.pos))
             }
             Op::Fsync { file } => (CallOp::Fsync, Some(file), None, None),
             Op::Sync => (CallOp::Sync, None, None, None),
@@ -221,7 +255,7 @@ impl Sim<'_> {
                 (CallOp::Touch, self.program.areas[area as usize].file, None, Some(u64::from(count)))
             }
             Op::Sleep { .. } => (CallOp::Sleep, None, None, None),
-            Op::External { .. } => (CallOp::External, None, None, None),
+            Op::External { .. } | Op::Pace { .. } => (CallOp::External, None, None, None),
             Op::Link { bytes, .. } => (CallOp::Link, None, None, Some(u64::from(bytes))),
             Op::Post { .. } => (CallOp::Post, None, None, None),
             Op::Await { .. } => (CallOp::Await, None, None, None),
@@ -281,7 +315,9 @@ impl Sim<'_> {
     /// Which cause a timed wait belongs to.
     pub(super) fn time_wait_cause(&self, t: u32) -> Cause {
         match self.current_op(t) {
-            Some(Op::External { .. } | Op::Link { .. } | Op::RecvWrite { .. }) => Cause::Net,
+            Some(Op::External { .. } | Op::Pace { .. } | Op::Link { .. } | Op::RecvWrite { .. } | Op::Ask { .. }) => {
+                Cause::Net
+            }
             _ => Cause::Sleep,
         }
     }
@@ -345,6 +381,7 @@ impl Sim<'_> {
             self.mm.truncate_page(f.first_page + page);
         }
         self.files[file as usize].size = len;
+        self.note_metadata(file, true, false);
         self.mm.names.set_inode_dirty(file, true);
     }
 

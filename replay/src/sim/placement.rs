@@ -37,6 +37,8 @@ pub(super) struct Placement {
     /// Per device: first sector -> pages.
     free: Vec<BTreeMap<u64, u64>>,
     files: Vec<Placed>,
+    /// Per device: where the next small file goes, with delayed allocation.
+    locality: Vec<Option<Sectors>>,
 }
 
 impl Placement {
@@ -44,6 +46,7 @@ impl Placement {
         let mut p = Self {
             free: vec![BTreeMap::new(); program.devices.len()],
             files: vec![Placed::default(); program.files.len()],
+            locality: vec![None; program.devices.len()],
         };
         for f in program.files.iter().filter(|f| f.kind == FileKind::Regular) {
             let existing = if f.exists { f.initial_size.div_ceil(4096) } else { 0 };
@@ -77,6 +80,9 @@ impl Placement {
             let before = page.checked_sub(1).filter(|p| self.is_placed(file, *p));
             let goal = match before {
                 Some(p) => self.sector_of(file, info, p).0 + SECTORS_PER_PAGE,
+                None if inode_group.is_some() && inode_group == self.locality(info.device) => {
+                    inode_group.map_or(0, |s| s.0)
+                }
                 None => {
                     let near = inode_group.unwrap_or_else(|| info.sector_of(page)).0;
                     near / (GROUP_BLOCKS * SECTORS_PER_PAGE) * GROUP_BLOCKS * SECTORS_PER_PAGE
@@ -98,6 +104,16 @@ impl Placement {
             return;
         }
         f.stretches.insert(page, (sector, 1));
+    }
+
+    /// Place behind the last small file.
+    pub(super) fn locality(&self, device: u32) -> Option<Sectors> {
+        self.locality[device as usize]
+    }
+
+    /// A small file ends here.
+    pub(super) fn set_locality(&mut self, device: u32, sector: Sectors) {
+        self.locality[device as usize] = Some(sector);
     }
 
     /// The last close gives back what was kept.

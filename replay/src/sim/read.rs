@@ -47,6 +47,12 @@ impl Sim<'_> {
     }
 
     fn begin_read(&mut self, t: u32) {
+        let op = &mut self.tasks[t as usize].op;
+        if self.ofds[op.ofd as usize].failed && self.program.tasks.get(t as usize).is_some_and(|p| p.gives_up) {
+            // This program stopped reading when it got the error.
+            (op.end, op.at) = (op.pos, At::Loop);
+            return;
+        }
         let min = u64::from(self.config.readahead.min_pages);
         let max = u64::from(self.config.readahead.max_pages);
         let op = &mut self.tasks[t as usize].op;
@@ -59,11 +65,12 @@ impl Sim<'_> {
         } else {
             op.reada_ok = true;
         }
+        let partial = u64::from(self.config.readahead.partial_needed);
         // Small reads at the start of a file, such as `file` does them, are no reason to read ahead.
         if index == 0 && offset + count <= PAGE_BYTES / 2 {
             o.ramax = 0;
         } else {
-            o.ramax = o.ramax.max((offset + count) / PAGE_BYTES + 1);
+            o.ramax = o.ramax.max((offset + count) / PAGE_BYTES + partial);
             if op.reada_ok {
                 o.ramax = o.ramax.max(min);
             }
@@ -115,7 +122,7 @@ impl Sim<'_> {
                 self.ofds[op.ofd as usize].reada = true;
                 return None;
             }
-            if self.cost >= super::BURST {
+            if self.burst_used() {
                 return Some(Flow::Continue);
             }
             let id = self.page_in_hand(t);
@@ -198,7 +205,9 @@ impl Sim<'_> {
         let zone = self.tasks[t as usize].ret;
         let op = &mut self.tasks[t as usize].op;
         if zone == FAILED {
-            // The read ends short, as the kernel's does.
+            // The read ends short, as the kernel's does; if nothing was read it is an error.
+            let ofd = &mut self.ofds[op.ofd as usize];
+            ofd.failed |= op.pos == op.start;
             op.end = op.pos;
             op.at = At::Loop;
             return Flow::Continue;
@@ -233,7 +242,8 @@ impl Sim<'_> {
         let mut base = o.raend;
         let mut max = 0;
         if locked {
-            if o.ralen == 0 || index >= base || index + o.rawin < base {
+            let window = if self.config.readahead.two_windows { o.rawin } else { o.ralen };
+            if o.ralen == 0 || index >= base || index + window < base {
                 base = index;
                 if base < end_index {
                     max = o.ramax;

@@ -3,7 +3,7 @@
 use super::event::Event;
 use super::frame::Frame;
 use super::task::Wait;
-use super::{BURST, SLICE, Sim};
+use super::{BURST, Sim};
 use crate::results::{Cause, ResultSink};
 use kreplay_traces::units::Nanos;
 
@@ -53,13 +53,15 @@ impl Sim<'_> {
     pub(super) fn burst_over(&mut self, cpu: usize) {
         let Some(t) = self.running[cpu].take() else { return };
         let left = self.slice_end[cpu].saturating_sub(self.now);
+        let whole = Nanos::from_millis(u64::from(self.config.machine.slice_ms));
         let task = &mut self.tasks[t as usize];
         // What is left of a slice outlasts a sleep; the next one begins when it is used up.
-        task.slice = if left == Nanos::ZERO { SLICE } else { left };
+        task.slice = if left == Nanos::ZERO { whole } else { left };
         if task.wait == Wait::Nothing && !task.ready {
             task.ready = true;
-            // Within its slice a task goes on before others.
-            if left > Nanos::ZERO {
+            // Within its slice a task goes on before others, unless its kernel lets a woken one interrupt it.
+            let preempted = self.config.machine.preempt && std::mem::take(&mut self.resched);
+            if left > Nanos::ZERO && !preempted {
                 self.run_queue.push_front(t);
             } else {
                 self.run_queue.push_back(t);
@@ -72,6 +74,7 @@ impl Sim<'_> {
         // A task woken while its last burst was still being worked off (several processors) begins when that ends.
         self.cost = self.tasks[t as usize].since.saturating_sub(self.now);
         let mut began = self.cost;
+        self.burst_from = began;
         loop {
             let flow = self.step(t, sink);
             self.drain_wakes();
@@ -90,6 +93,7 @@ impl Sim<'_> {
                         self.at_this_time = 0;
                         self.cost = Nanos::ZERO;
                         began = Nanos::ZERO;
+                        self.burst_from = Nanos::ZERO;
                         continue;
                     }
                     break;
@@ -125,6 +129,12 @@ impl Sim<'_> {
         let (theirs, ours) = (left.div_ceil(2), left / 2);
         self.tasks[child as usize].slice = Nanos((theirs * tick).max(tick));
         self.slice_end[cpu] = self.local_now() + Nanos(ours * tick);
+    }
+
+    /// The burst in hand has had its time: others are to be looked at.
+    #[inline]
+    pub(super) fn burst_used(&self) -> bool {
+        self.cost >= self.burst_from + BURST
     }
 
     fn only_runner(&self, cpu: usize) -> bool {
@@ -204,7 +214,7 @@ impl Sim<'_> {
         for f in task.chain() {
             match f {
                 Frame::Reclaim => return Cause::Reclaim,
-                Frame::Balance { .. } => return Cause::Throttle,
+                Frame::Balance { .. } | Frame::Throttle { .. } => return Cause::Throttle,
                 Frame::SwapIn { .. } => return Cause::SwapIn,
                 Frame::Bread { .. } | Frame::Lookup { .. } => return Cause::Meta,
                 _ => {}
@@ -215,6 +225,9 @@ impl Sim<'_> {
             Wait::Inode(_) => Cause::Inode,
             Wait::Channel(_) | Wait::Start => Cause::Dep,
             Wait::Time | Wait::Daemon => self.time_wait_cause(t),
+            Wait::Rest => Cause::Reclaim,
+            Wait::Journal => Cause::Sync,
+            Wait::Raw => self.page_wait_cause(t),
             Wait::Slot | Wait::Nothing | Wait::Ended => Cause::Slot,
         }
     }
@@ -241,6 +254,15 @@ impl Sim<'_> {
             Frame::Kswapd { at, class, more } => self.step_kswapd(t, at, class, more, sink),
             Frame::Bdflush { at } => self.step_bdflush(t, at),
             Frame::Kupdate { at } => self.step_kupdate(t, at),
+            Frame::Fill { first, n, at, run, mark, kind, state } => {
+                self.step_fill(t, first, n, at, run, mark, kind, state)
+            }
+            Frame::SubmitRun { page, n, dir, kind, waited } => self.step_submit_run(t, page, n, dir, kind, waited),
+            Frame::Throttle { look } => self.step_throttle(t, look),
+            Frame::Rest { begun } => self.step_rest(t, begun),
+            Frame::Flusher { at } => self.step_flusher(t, at),
+            Frame::Journal { begun } => self.step_journal(t, begun),
+            Frame::Commit { at } => self.step_commit(t, at),
         }
     }
 }

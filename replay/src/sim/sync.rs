@@ -24,7 +24,7 @@ impl Sim<'_> {
                         self.tasks[t as usize].op.at = At::Second;
                         continue;
                     }
-                    let id = first + op.pos as u32;
+                    let id = self.mm.buffer_of(first + op.pos as u32);
                     let p = *self.mm.page(id);
                     if p.any(flag::BUF_DIRTY) && p.any(flag::BUF_LOCKED) {
                         // Dirtied again while under write-out: that write comes first.
@@ -70,7 +70,7 @@ impl Sim<'_> {
                         return None;
                     }
                     self.tasks[t as usize].op.pos += 1;
-                    let id = first + op.pos as u32;
+                    let id = self.mm.buffer_of(first + op.pos as u32);
                     if self.mm.page(id).any(flag::BUF_LOCKED) {
                         self.tasks[t as usize].push(Frame::WaitBuffer { page: id });
                         return Some(Flow::Continue);

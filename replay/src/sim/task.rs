@@ -1,6 +1,7 @@
 //! Tasks: traced processes and kernel daemons alike.
 
 use super::frame::Frame;
+use crate::dirty::Writer;
 use crate::program::OfdId;
 use crate::reclaim::Cursor;
 use crate::results::{Blame, Cause};
@@ -8,7 +9,7 @@ use crate::writeback::MAX_BATCH;
 use kreplay_traces::units::Nanos;
 
 /// Deepest chain of frames: a designed bound, exceeding it is a bug and panics.
-pub const MAX_DEPTH: usize = 14;
+pub const MAX_DEPTH: usize = 16;
 
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,12 @@ pub enum Wait {
     Time,
     /// A daemon's wake-up.
     Daemon,
+    /// Write-out of something, as a reclaimer.
+    Rest,
+    /// The journal.
+    Journal,
+    /// Its transfers without a cached page.
+    Raw,
     /// A file's inode semaphore.
     Inode(u32),
     /// A channel.
@@ -66,6 +73,8 @@ pub enum At {
     Second,
     /// Third part.
     Third,
+    /// The pause of a writer is over.
+    Paused,
     /// A wait is over.
     Done,
 }
@@ -85,6 +94,8 @@ pub struct OpCursor {
     pub pos: u64,
     /// End.
     pub end: u64,
+    /// Where it began.
+    pub start: u64,
     /// End of the outer operation (RecvWrite).
     pub outer_end: u64,
     /// Read-ahead may be asynchronous.
@@ -104,6 +115,7 @@ impl Default for OpCursor {
             first: 0,
             pos: 0,
             end: 0,
+            start: 0,
             outer_end: 0,
             reada_ok: false,
             pinned: false,
@@ -155,6 +167,18 @@ pub struct Task {
     pub in_op: bool,
     /// A daemon of the kernel.
     pub daemon: bool,
+    /// What it dirtied, where writers pause for that.
+    pub dirty: Writer,
+    /// Longest end of its rest.
+    pub rest_until: Nanos,
+    /// Reclaim runs in a row that freed nothing.
+    pub fruitless: u8,
+    /// It sleeps or slept for a request slot for a transfer without a cached page, and how many of these are on their way.
+    pub wait_slot: bool,
+    /// ... on their way.
+    pub raw_pending: u32,
+    /// Point of time that its last pace named.
+    pub pace: Nanos,
     /// Totals.
     pub total: Totals,
 }
@@ -180,7 +204,7 @@ pub struct Totals {
 
 impl Task {
     /// A task that waits to be started, with one frame.
-    pub fn new(base: Frame, daemon: bool) -> Self {
+    pub fn new(base: Frame, daemon: bool, slice: Nanos) -> Self {
         let mut t = Self {
             frames: [Frame::Program; MAX_DEPTH],
             depth: 0,
@@ -200,9 +224,15 @@ impl Task {
             blame: Blame::ZERO,
             cause: Cause::Cpu,
             ready: false,
-            slice: super::SLICE,
+            slice,
             in_op: false,
             daemon,
+            dirty: Writer::default(),
+            rest_until: Nanos::ZERO,
+            fruitless: 0,
+            wait_slot: false,
+            raw_pending: 0,
+            pace: Nanos::ZERO,
             total: Totals::default(),
         };
         t.push(base);

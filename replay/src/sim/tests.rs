@@ -369,3 +369,75 @@ fn what_a_write_is_for_is_told_by_who_submits_it() {
     sim.tasks[0].push(Frame::Reclaim);
     assert_eq!(cause(&sim, 0), Cause::Writeback, "memory for an fsync is not waited for by its caller");
 }
+
+fn kernel(name: &str) -> crate::config::Config {
+    crate::variant::Library::builtin().unwrap().select(&[name.to_owned()], &[], &[]).unwrap().remove(0).config
+}
+
+#[test]
+fn writes_in_small_pieces_activate_pages_where_they_count_as_uses() {
+    let mut b = Builder::new();
+    let (f, o) = (b.file(64, 64), b.ofd());
+    b.task(write_all(o, f, 64 * 4096, 1024));
+    let program = b.build();
+    let activated = |name| play(&program, &kernel(name)).1.counters.unwrap().activated_pages;
+    assert_eq!(activated("linux-2.4.11-pre6"), 0);
+    assert_eq!(activated("linux-2.4.11-pre6aa1"), 64, "nothing was read, so each of the four pieces is a use");
+    assert_eq!(activated("linux-akpm-1127"), 0);
+}
+
+#[test]
+fn what_swap_held_stays_cached_until_it_is_found_where_the_kernel_leaves_it() {
+    let mut b = Builder::new();
+    let pages = 5000;
+    let area = b.anon(0, pages);
+    let touch = Op::Touch { area, first: 0, count: pages, stride: 1, write: true };
+    b.task(vec![Op::Map { area }, touch, touch, Op::Unmap { area }, Op::Sleep { time: Nanos::from_millis(2500) }]);
+    let program = b.build();
+    let at_end = |name| {
+        let mut c = kernel(name);
+        (c.machine.ram, c.machine.reserved, c.machine.swap) = (16 * 1024, 2 * 1024, 64 * 1024);
+        let s = *play(&program, &c).1.samples.last().unwrap();
+        assert_eq!(s.swpd_kib, s.cache_kib, "only what is cached still has its slot");
+        s.swpd_kib
+    };
+    // An entry that holds a slot leaves the slot's page alone up to 2.4.13; later only pages that still have buffers stay.
+    assert!(at_end("linux-2.4.12") > 0);
+    assert!(at_end("linux-2.4.7") > at_end("linux-2.4.16"));
+}
+
+#[test]
+fn a_woken_task_interrupts_a_long_call_only_with_preemption() {
+    let mut b = Builder::new();
+    let (f, o, o2) = (b.file(8192, 8192), b.ofd(), b.ofd());
+    let mut reader = read_all(o, f, 4 * MIB, 65_536);
+    reader.extend(read_all(o2, f, 4 * MIB, 4 << 20));
+    b.task(reader);
+    b.task((0..200).map(|_| Op::Sleep { time: Nanos::from_millis(10) }).collect());
+    let program = b.build();
+    let waited = |preempt| {
+        let mut c = config();
+        c.machine.preempt = preempt;
+        c.machine.copy_page_ns = 40_000;
+        let (_, sink) = play(&program, &c);
+        let sleeper = sink.clients.iter().max_by_key(|c| c.blame.get(Cause::Sleep)).unwrap();
+        sleeper.blame.get(Cause::RunQueue)
+    };
+    assert!(waited(true).0 * 4 < waited(false).0, "{:?} {:?}", waited(true), waited(false));
+}
+
+#[test]
+fn bdflush_with_hysteresis_goes_on_below_the_limit_that_woke_it() {
+    let mut b = Builder::new();
+    let pages = 5000;
+    let (f, o) = (b.file(pages, 0), b.ofd());
+    let mut ops = write_all(o, f, u64::from(pages) * 4096, 65_536);
+    ops.push(Op::Sleep { time: Nanos::from_millis(3500) });
+    b.task(ops);
+    let program = b.build();
+    let dirty_at_end = |name| play(&program, &kernel(name)).1.samples.last().unwrap().dirty_kib;
+    // 20 MB are a third of memory. What is written after bdflush has stopped at a fifth stays.
+    let third = 20_000;
+    assert!(dirty_at_end("linux-2.4.23") < third * 3 / 4, "{}", dirty_at_end("linux-2.4.23"));
+    assert!(dirty_at_end("linux-2.4.16") > third * 9 / 10, "{}", dirty_at_end("linux-2.4.16"));
+}

@@ -8,11 +8,14 @@ use super::frame::{Balance, Bread, FAILED, Frame};
 use super::sched::Flow;
 use super::task::{At, Wait};
 use crate::block::{BioKind, Dir};
-use crate::config::WritebackPolicy;
+use crate::config::{WriteMark, WritebackPolicy};
 use crate::mm::page::{flag, noop};
 use crate::mm::zone::AllocFlags;
 use crate::writeback::{self, DirtyState};
-use kreplay_traces::units::{Nanos, PAGE_BYTES};
+use kreplay_traces::units::{Nanos, PAGE_BYTES, SECTORS_PER_PAGE, Sectors};
+
+/// Files up to this size are placed one behind the other, whatever their directories (ext4's `s_mb_stream_request`).
+const SMALL_BYTES: u64 = 64 << 10;
 
 impl Sim<'_> {
     /// One step of a write; `None` when it is done.
@@ -22,7 +25,7 @@ impl Sim<'_> {
             At::Loop => self.write_loop(t),
             At::Waited => {
                 // Somebody else held the page.
-                let id = self.page_in_hand(t);
+                let id = self.written_page(t);
                 if self.mm.page(id).any(flag::LOCKED) {
                     return Some(self.wait_on_page(t, Wait::Page(id)));
                 }
@@ -33,19 +36,28 @@ impl Sim<'_> {
             At::Allocated => Some(self.write_allocated(t)),
             At::Mapped => Some(self.prepare_block(t)),
             At::BlockRead => {
-                let id = self.page_in_hand(t);
+                let id = self.written_page(t);
                 let task = &mut self.tasks[t as usize];
                 task.op.at = At::Filled;
                 task.push(Frame::WaitBuffer { page: id });
                 Some(Flow::Continue)
             }
             At::Filled => Some(self.commit(t)),
+            At::Paused => {
+                self.tasks[t as usize].op.at = At::Loop;
+                Some(Flow::Continue)
+            }
             At::Balanced => {
                 self.end_page(t);
                 Some(Flow::Continue)
             }
             at => unreachable!("a write is never at {at:?}"),
         }
+    }
+
+    /// Page that holds what is written at the task's position.
+    fn written_page(&self, t: u32) -> u32 {
+        self.mm.buffer_of(self.page_in_hand(t))
     }
 
     fn begin_write(&mut self, t: u32) -> Flow {
@@ -91,18 +103,23 @@ impl Sim<'_> {
                 self.release_inode(t, op.file);
                 return None;
             }
-            if self.cost >= super::BURST {
+            if self.burst_used() {
                 return Some(Flow::Continue);
             }
-            let id = self.page_in_hand(t);
+            let id = self.written_page(t);
             self.mm.readopt(id);
             let p = *self.mm.page(id);
+            let apart = self.mm.is_twin(id);
             if !p.any(flag::PRESENT) {
                 self.mm.counters.page_misses += 1;
                 self.tasks[t as usize].op.at = At::Allocated;
-                return Some(self.call_alloc(t, AllocFlags::USER));
+                return Some(self.call_alloc(t, if apart { AllocFlags::NOIO } else { AllocFlags::USER }));
             }
             self.mm.counters.page_hits += 1;
+            if apart {
+                // A buffer found in memory is touched, a new one is not.
+                self.mm.set(id, flag::REFERENCED);
+            }
             if p.any(flag::LOCKED) {
                 self.pin(t, id);
                 self.tasks[t as usize].op.at = At::Waited;
@@ -110,7 +127,7 @@ impl Sim<'_> {
             }
             self.mm.lock(id);
             // Nothing to read, no block to find: stay in this loop.
-            if p.has(flag::UPTODATE | flag::BUFFER) {
+            if p.has(flag::UPTODATE | flag::BUFFER) && (!apart || self.indirect_to_read(self.mm.base(id)).is_none()) {
                 if self.commit(t) == Flow::Continue && self.tasks[t as usize].op.at == At::Loop {
                     continue;
                 }
@@ -121,10 +138,16 @@ impl Sim<'_> {
     }
 
     fn write_allocated(&mut self, t: u32) -> Flow {
-        let id = self.page_in_hand(t);
+        let id = self.written_page(t);
         let zone = self.tasks[t as usize].ret;
+        let apart = self.mm.is_twin(id);
         let op = &mut self.tasks[t as usize].op;
         op.at = At::Loop;
+        if zone == FAILED && apart {
+            // A buffer is had sooner or later: bdflush has to make room.
+            self.fruitless += 1;
+            return self.wait_for_bdflush(t);
+        }
         if zone == FAILED {
             // The write ends short (ENOMEM).
             op.end = op.pos;
@@ -133,12 +156,13 @@ impl Sim<'_> {
         if !self.mm.adopt_frame(id, zone as usize) {
             return Flow::Continue;
         }
+        self.mm.refault(id, false);
         self.find_block(t, id)
     }
 
     /// `get_block`: the indirect block has to be in memory; a block that is allocated now dirties it.
     fn find_block(&mut self, t: u32, id: u32) -> Flow {
-        let missing = self.indirect_to_read(id);
+        let missing = self.indirect_to_read(self.mm.base(id));
         let task = &mut self.tasks[t as usize];
         task.op.at = At::Mapped;
         if let Some(block) = missing {
@@ -148,16 +172,18 @@ impl Sim<'_> {
     }
 
     fn prepare_block(&mut self, t: u32) -> Flow {
-        let id = self.page_in_hand(t);
+        let id = self.written_page(t);
+        let base = self.mm.base(id);
         let op = &self.tasks[t as usize].op;
         let offset = op.pos % PAGE_BYTES;
         let whole = offset == 0 && op.end - op.pos >= PAGE_BYTES;
         let p = *self.mm.page(id);
-        let fresh = !p.any(flag::ON_DISK);
-        if fresh {
-            self.mm.set(id, flag::ON_DISK);
-            self.place(id);
-            if let Some(block) = self.indirect_of(id) {
+        let fresh = !self.mm.page(base).any(flag::ON_DISK);
+        // With delayed allocation a place is found when the page is written.
+        if fresh && !self.balanced() {
+            self.mm.set(base, flag::ON_DISK);
+            self.place(base);
+            if let Some(block) = self.indirect_of(base) {
                 self.dirty_metadata(block);
             }
         }
@@ -177,14 +203,20 @@ impl Sim<'_> {
         Flow::Continue
     }
 
-    fn place(&mut self, id: u32) {
+    pub(super) fn place(&mut self, id: u32) {
         let file = self.mm.file_of(id);
         let info = &self.program.files[file as usize];
         let inode = info.inode_page.map(|p| {
             let meta = &self.program.files[self.mm.file_of(p) as usize];
             meta.sector_of(p - meta.first_page)
         });
-        self.placement.allocate(file, info, inode, id - info.first_page);
+        let small = self.balanced() && self.files[file as usize].size <= SMALL_BYTES;
+        let near = if small { self.placement.locality(info.device).or(inode) } else { inode };
+        self.placement.allocate(file, info, near, id - info.first_page);
+        if small {
+            let end = self.placement.sector_of(file, info, id - info.first_page).0 + SECTORS_PER_PAGE;
+            self.placement.set_locality(info.device, Sectors(end));
+        }
     }
 
     /// Mark a metadata block dirty that is in memory; one that is not yet is read and written later in reality, here it
@@ -204,16 +236,29 @@ impl Sim<'_> {
 
     /// Copy, mark the buffer dirty, balance.
     fn commit(&mut self, t: u32) -> Flow {
-        let id = self.page_in_hand(t);
+        let id = self.written_page(t);
         let op = self.tasks[t as usize].op;
         let n = (PAGE_BYTES - op.pos % PAGE_BYTES).min(op.end - op.pos);
         self.charge(n * self.config.machine.copy_page_ns / PAGE_BYTES);
         self.mm.readopt(id);
-        self.mm.set(id, flag::UPTODATE | flag::ON_DISK);
+        let balanced = self.balanced();
+        self.mm.set(id, flag::UPTODATE);
+        if !balanced {
+            self.mm.set(self.mm.base(id), flag::ON_DISK);
+        }
         let f = &mut self.files[op.file as usize];
         f.size = f.size.max(op.pos + n);
         let at = self.flush_tick();
         let newly = self.mm.dirty_buffer(id, at);
+        if balanced {
+            self.end_page(t);
+            if newly && self.dirtied_one(t) {
+                let task = &mut self.tasks[t as usize];
+                task.op.at = At::Paused;
+                task.push(Frame::Throttle { look: true });
+            }
+            return Flow::Continue;
+        }
         if newly && writeback::over_soft(&self.mm, &self.limits) {
             let task = &mut self.tasks[t as usize];
             task.op.at = At::Balanced;
@@ -225,9 +270,12 @@ impl Sim<'_> {
     }
 
     fn end_page(&mut self, t: u32) {
-        let id = self.page_in_hand(t);
+        let id = self.written_page(t);
         match self.mm.aging {
-            None => self.mm.set(id, flag::REFERENCED),
+            // A write is no use of the page.
+            None if self.mm.ws.is_some() => {}
+            None if self.mm.is_twin(id) => self.update_page(t, self.mm.base(id)),
+            None => self.mark_written(t, id),
             Some(rules) => {
                 self.mm.looked_up(id);
                 let op = &self.tasks[t as usize].op;
@@ -250,6 +298,31 @@ impl Sim<'_> {
         }
     }
 
+    /// `update_vm_cache`: what was written to a buffer is copied to the page, if that is in memory. (That it may have to wait
+    /// for a read of the page is left out.)
+    fn update_page(&mut self, t: u32, page: u32) {
+        if self.mm.page(page).any(flag::PRESENT) {
+            let op = self.tasks[t as usize].op;
+            let n = (PAGE_BYTES - op.pos % PAGE_BYTES).min(op.end - op.pos);
+            self.mm.set(page, flag::REFERENCED);
+            self.charge(n * self.config.machine.copy_page_ns / PAGE_BYTES);
+        }
+    }
+
+    /// What a finished write does to its page's mark (two-list kernels).
+    fn mark_written(&mut self, t: u32, id: u32) {
+        match self.mm.write_mark {
+            WriteMark::Referenced => self.mm.set(id, flag::REFERENCED),
+            WriteMark::Unreferenced => self.mm.clear(id, flag::REFERENCED),
+            WriteMark::Accessed => {
+                let op = &self.tasks[t as usize].op;
+                if op.pos.is_multiple_of(PAGE_BYTES) || !self.ofds[op.ofd as usize].reada {
+                    self.mm.mark_accessed(id);
+                }
+            }
+        }
+    }
+
     /// `balance_dirty`: above the soft limit the writer writes a batch, above the hard one it also waits for a buffer.
     pub(super) fn step_balance(&mut self, t: u32, at: Balance) -> Flow {
         match at {
@@ -259,14 +332,26 @@ impl Sim<'_> {
                         self.tasks[t as usize].pop(0);
                         return Flow::Continue;
                     }
-                    state if self.config.writeback.policy == WritebackPolicy::WakeBdflush => {
+                    state if self.config.writeback.policy == WritebackPolicy::WaitBdflush => {
                         self.mm.wake_bdflush = true;
                         if state == DirtyState::Soft {
                             self.tasks[t as usize].pop(0);
                             return Flow::Continue;
                         }
-                        // Writes a batch as well, and waits for nothing but request slots.
-                        Balance::Soft
+                        self.tasks[t as usize].set_top(Frame::Balance { at: Balance::Soft });
+                        return self.wait_for_bdflush(t);
+                    }
+                    state if self.config.writeback.policy != WritebackPolicy::WriteSome => {
+                        self.mm.wake_bdflush = true;
+                        if state == DirtyState::Soft {
+                            self.tasks[t as usize].pop(0);
+                            return Flow::Continue;
+                        }
+                        // Writes a batch as well; without `WakeAndWait` it waits for nothing but request slots.
+                        match self.config.writeback.policy {
+                            WritebackPolicy::WakeAndWait => Balance::Hard,
+                            _ => Balance::Soft,
+                        }
                     }
                     DirtyState::Soft => Balance::Soft,
                     DirtyState::Hard => Balance::Hard,
@@ -289,6 +374,13 @@ impl Sim<'_> {
         Flow::Continue
     }
 
+    /// `wakeup_bdflush(1)`: sleep until bdflush has written its share.
+    pub(super) fn wait_for_bdflush(&mut self, t: u32) -> Flow {
+        self.mm.wake_bdflush = true;
+        self.bdflush_waiters.push(t);
+        self.block_on(t, Wait::Daemon)
+    }
+
     /// `write_some_buffers`: push the writing of a batch, if there is anything to write. True if the batch was full, so
     /// that there may be more.
     pub(super) fn write_batch(&mut self, t: u32) -> bool {
@@ -302,8 +394,13 @@ impl Sim<'_> {
     /// Begin to write a batch: the frame that submits it (none if nothing is dirty), and whether it was full. For callers
     /// whose own frame depends on the answer and has to be set before the batch goes on top of it.
     pub(super) fn take_batch(&mut self, t: u32) -> (Option<Frame>, bool) {
+        self.take_batch_due(t, None)
+    }
+
+    /// The same of buffers that are due at a tick.
+    pub(super) fn take_batch_due(&mut self, t: u32, due: Option<u32>) -> (Option<Frame>, bool) {
         let batch = &mut self.tasks[t as usize].batch;
-        let n = writeback::take_some(&self.config.writeback, &mut self.mm, batch);
+        let n = writeback::take_some(&self.config.writeback, &mut self.mm, batch, due);
         let frame = (n > 0).then_some(Frame::WriteSome { next: 0, len: n as u8 });
         (frame, n == self.config.writeback.batch as usize)
     }

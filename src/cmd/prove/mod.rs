@@ -1,13 +1,16 @@
 //! `kreplay prove KIND DIR`.
 
+mod recordings;
 mod schedulers;
 
 use crate::args::{Cli, ProveArgs};
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::{signal, stdout};
+use kreplay_replay::prove::order::OrderReport;
+use kreplay_replay::prove::recordings::RecordingsReport;
 use kreplay_replay::prove::scores::ScoreReport;
-use kreplay_replay::prove::{ExactReport, FigureReport, blocktrace, elevator, linux24, median_error, nfsd};
+use kreplay_replay::prove::{ExactReport, FigureReport, blocktrace, elevator, golden, linux24, median_error, nfsd};
 use kreplay_replay::variant::nearest;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -27,6 +30,7 @@ struct Kind {
 enum Report {
     Figures(FigureReport),
     Exact(ExactReport),
+    Recordings(RecordingsReport),
     Scores(ScoreReport),
 }
 
@@ -58,6 +62,16 @@ static KINDS: &[Kind] = &[
         run: |dir, stop| schedulers::run(dir, stop).map(Report::Figures),
     },
     Kind {
+        name: "recordings",
+        about: "runs of a real kernel predicted from recordings at other memory sizes and schedulers",
+        run: |dir, stop| recordings::run(dir, stop).map(Report::Recordings),
+    },
+    Kind {
+        name: "golden",
+        about: "a real page cache step by step: read-ahead windows, lists under a limit, single operations",
+        run: |dir, _| golden::run(dir).map(Report::Exact),
+    },
+    Kind {
         name: "nfsd",
         about: "a file server's reply strategies against another model of the same rules",
         run: |file, _| nfsd::run(file).map(Report::Exact),
@@ -69,6 +83,7 @@ impl Report {
         match self {
             Report::Figures(r) => r.holds(),
             Report::Exact(r) => r.holds(),
+            Report::Recordings(r) => r.holds(),
             Report::Scores(r) => r.holds(),
         }
     }
@@ -97,12 +112,14 @@ pub(crate) fn run(cli: &Cli, args: &ProveArgs) -> Result<Exit> {
         match &report {
             Report::Figures(r) => stdout::print_json(&serde_json::json!(r))?,
             Report::Exact(r) => stdout::print_json(&serde_json::json!(r))?,
+            Report::Recordings(r) => stdout::print_json(&serde_json::json!(r))?,
             Report::Scores(r) => stdout::print_json(&serde_json::json!(r))?,
         }
     } else {
         let text = match &report {
             Report::Figures(r) => figures_text(kind, r),
             Report::Exact(r) => exact_text(kind, r),
+            Report::Recordings(r) => recordings::text(r),
             Report::Scores(r) => scores::text(kind, r),
         };
         stdout::print(&text)?;
@@ -160,6 +177,33 @@ fn by_variant(t: &mut String, report: &FigureReport) {
     }
 }
 
+/// Order of the kernels: counts, the wrong pairs, the rule for noise.
+fn order_text(t: &mut String, order: &OrderReport) {
+    t.push_str(
+        "\norder of kernels, pairs of recorded figures of one load that differ by more than repeated recordings do:\n",
+    );
+    for w in &order.wrong {
+        let [a, b] = &w.kernels;
+        let _ = writeln!(
+            t,
+            "  wrong: {}, {}: {a} {:.2}, {b} {:.2} recorded; {:.2}, {:.2} simulated",
+            w.load, w.figure, w.recorded[0], w.recorded[1], w.simulated[0], w.simulated[1]
+        );
+    }
+    for l in &order.loads {
+        let _ = writeln!(t, "  {}: {} of {} pairs right", l.load, l.right, l.pairs);
+    }
+    for n in &order.noise {
+        let _ = writeln!(
+            t,
+            "  noise of {}: {:.1} % at least, which nine tenths of {} repeated figures lie below",
+            n.kind, n.p90_pct, n.repeats
+        );
+    }
+    let share = order.right_pct.map_or_else(|| "no pairs".to_owned(), |p| format!("{p:.1} %"));
+    let _ = writeln!(t, "  {} of {} pairs right: {share} (goal: {} %)", order.right, order.pairs, order.bar_pct);
+}
+
 fn figures_text(kind: &Kind, report: &FigureReport) -> String {
     let mut t = format!("{}: {}\n", kind.name, kind.about);
     for run in &report.runs {
@@ -177,6 +221,9 @@ fn figures_text(kind: &Kind, report: &FigureReport) -> String {
         for s in &report.skipped {
             let _ = writeln!(t, "  {}: {}", s.case, s.why);
         }
+    }
+    if let Some(order) = &report.order {
+        order_text(&mut t, order);
     }
     let all = || report.runs.iter().flat_map(|r| &r.figures);
     let (figures, telling) = (all().count(), all().filter(|f| f.telling).count());

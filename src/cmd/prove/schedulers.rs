@@ -38,7 +38,7 @@ pub(super) fn run(dir: &Path, stop: &AtomicBool) -> Result<FigureReport, String>
     Ok(report(results))
 }
 
-fn folders(dir: &Path) -> Result<Vec<PathBuf>, String> {
+pub(super) fn folders(dir: &Path) -> Result<Vec<PathBuf>, String> {
     let list = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let mut folders: Vec<_> = list.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.is_dir()).collect();
     folders.sort();

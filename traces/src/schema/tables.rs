@@ -205,6 +205,7 @@ table! {
         client: OptText,
         background: Flag,
         repeat_from_line: OptInt,
+        gives_up: Flag,
     }
 }
 

@@ -203,6 +203,27 @@ pub enum LinkKind {
         /// Sleep asked for between hand-outs, nanoseconds (the kernel's timer rounds it).
         tick_ns: u64,
     },
+    /// Clients of a request server with a thread pool; each has its own connection, all have the link's rate.
+    Server {
+        /// Server threads.
+        threads: u32,
+        /// Requests that a client keeps outstanding.
+        window: u32,
+        /// Time of a service, ms.
+        service_ms: u32,
+        /// Size of a reply, bytes.
+        reply_bytes: u32,
+        /// Send buffer of a connection, bytes.
+        send_buffer_bytes: u32,
+        /// Client whose network stands still for a while.
+        congested_client: u32,
+        /// From when, ms.
+        congested_from_ms: u32,
+        /// Until when, ms.
+        congested_to_ms: u32,
+        /// How long clients go on asking, ms.
+        duration_ms: u32,
+    },
 }
 
 /// One Parquet file.

@@ -1,7 +1,7 @@
 //! Workload generators: they write ordinary traces, so that a load can be replayed without a recording.
 //!
-//! One file a load, one line here. The loads are those that were run on real 2.2 and 2.4 kernels (see [`linux24`]),
-//! with all their parameters open.
+//! One file a load, one line here. The loads up to `netatalk` are those that were run on real 2.2 and 2.4 kernels (see
+//! [`linux24`]), with all their parameters open; those after it are what was reported on the kernel list in 2001.
 //!
 //! # Conventions of generated rows
 //! - System calls have their real names and columns: `openat` with path and `ret` = descriptor, `read`/`write` with
@@ -11,7 +11,7 @@
 //! - "Start after another task's third pass" is a `read(fd, 1)` of a pipe that the other task writes a byte to.
 //! - Page touches are rows of table `fault`; addresses are unique in the whole trace.
 //! - Pseudo-calls: `x-mark` (`path` = the mark's name), `x-link` (`len_bytes` on the wire, `args` = `link=0`),
-//!   `x-recvwrite` (`fd`, `len_bytes` = all bytes of the pass, `args` = `link=0 client=2 chunk=8192`).
+//!   `x-ask` (`args` = `link=0 client=2`: a whole conversation with a request server), `x-recvwrite` (`fd`, `len_bytes` = all bytes of the pass, `args` = `link=0 client=2 chunk=8192`).
 //! - Tasks that end when the load ends are [`background`](crate::event::ProcessRow::background); endless loops
 //!   [repeat from a line](crate::event::ProcessRow::repeat_from_line).
 //! - Each task has its own clock, which begins when it is cloned. Every call takes [`script::STEP_NS`] and the next
@@ -24,15 +24,26 @@
 //! `workload`. What an endless loop counts has no number (`hotpass`, `wprog`): the n-th occurrence is pass n.
 //! [`linux24::mark_of_event`] turns a recorded event into its mark.
 
+mod audio;
 mod base;
+mod copytree;
+mod coredump;
 mod dcache;
 mod desk;
+mod desktop;
+mod fileserver;
 mod hog;
+mod interleave;
 mod layout;
 pub mod linux24;
+mod make;
 mod netatalk;
+mod nfsd;
 mod params;
+mod pollute;
+mod program;
 mod read;
+mod receive;
 pub mod script;
 mod seqhot;
 mod sr;
@@ -40,6 +51,7 @@ mod srnet;
 mod tree;
 mod untar;
 mod wr16;
+mod xterm;
 
 use std::path::{Path, PathBuf};
 
@@ -64,6 +76,17 @@ pub static LOADS: &[Load] = &[
     untar::LOAD,
     desk::LOAD,
     netatalk::LOAD,
+    fileserver::LOAD,
+    receive::LOAD,
+    desktop::LOAD,
+    audio::LOAD,
+    xterm::LOAD,
+    copytree::LOAD,
+    make::LOAD,
+    pollute::LOAD,
+    coredump::LOAD,
+    interleave::LOAD,
+    nfsd::LOAD,
 ];
 
 /// Loads under another name with some parameters set.

@@ -89,6 +89,38 @@ impl<'s> Script<'s> {
         task
     }
 
+    /// A task of its own, which nothing starts and nothing waits for: it begins at time 0 (with a seed up to 1 ms later).
+    pub(super) fn root_task(&mut self, client: &str) -> Task {
+        let tid = self.next_tid;
+        self.next_tid += 1;
+        Task {
+            tid,
+            parent: None,
+            time_ns: 0,
+            next_fd: 3,
+            client: Some(client.to_owned()),
+            background: false,
+            repeat_from_line: None,
+        }
+    }
+
+    /// Computing between two calls. A cheap call comes first, so that what went before has an end from which the time counts: a
+    /// touch has none of its own.
+    pub(super) fn think_us(&mut self, task: &mut Task, us: u64) {
+        self.plain_call(task, "getpid");
+        task.time_ns += us.cast_signed() * 1000;
+    }
+
+    /// A file that exists before the load begins, anywhere on the data disk.
+    pub(super) fn lying_file(&mut self, path: &str, bytes: u64) {
+        self.file(&FileRow {
+            path,
+            size_bytes: Some(bytes.cast_signed()),
+            dev: Some(super::layout::DATA_DEV),
+            ..FileRow::default()
+        });
+    }
+
     /// A task that `parent` clones now.
     pub(super) fn clone_task(&mut self, parent: &mut Task) -> Task {
         let tid = self.next_tid;
@@ -134,6 +166,8 @@ impl<'s> Script<'s> {
             client: task.client.as_deref(),
             background: task.background,
             repeat_from_line: task.repeat_from_line,
+            // The recorded programs read until they have it all or a read returns no byte.
+            gives_up: true,
         });
     }
 
@@ -363,6 +397,12 @@ impl<'s> Script<'s> {
             ..SyscallRow::default()
         };
         self.call(task, row);
+    }
+
+    /// Ask a request server as client `client` of a link of its kind, until its time is over.
+    pub(super) fn ask(&mut self, task: &mut Task, link: usize, client: u64) {
+        let args = format!("link={link} client={client}");
+        self.call(task, SyscallRow { call: "x-ask", ret: Some(0), args: Some(&args), ..SyscallRow::default() });
     }
 
     /// Receive `total` bytes from a paced link and write them from the file's current offset.

@@ -4,10 +4,18 @@ use super::layout::Image;
 use super::params::param;
 use super::script::Script;
 use super::{Load, ParamSpec, Params};
+use crate::store::{LinkKind, LinkSpec};
 
 const PARAMS: &[ParamSpec] = &[
     param("directories", "N", 60, (1, 10_000), "directories made"),
     param("files", "F", 150, (1, 10_000), "files in each, of 500 to 24 499 bytes"),
+    param(
+        "rate_kb_s",
+        "",
+        0,
+        (0, 10_000_000),
+        "rate at which they come from a network, 10^3 bytes/s; 0: they are there",
+    ),
 ];
 
 pub(super) const LOAD: Load = Load {
@@ -35,6 +43,9 @@ impl Lcg {
 fn generate(p: &Params, script: &mut Script<'_>) {
     Image::mount(script, false).everything(script);
     let mut random = Lcg::seeded(0);
+    let link = p
+        .on("rate_kb_s")
+        .then(|| script.link(LinkSpec { kind: LinkKind::Fifo, rate_bytes_s: p.get("rate_kb_s") * 1000, clients: 1 }));
     let mut task = script.main_task();
     script.path_call(&mut task, "mkdir", "/mnt/t");
     for d in 0..p.get("directories") {
@@ -42,7 +53,11 @@ fn generate(p: &Params, script: &mut Script<'_>) {
         script.path_call(&mut task, "mkdir", &directory);
         for f in 0..p.get("files") {
             let fd = script.open(&mut task, &format!("{directory}/f{f}"), "O_WRONLY|O_CREAT");
-            script.io(&mut task, "write", fd, u64::from(500 + random.next_value() % 24_000));
+            let bytes = u64::from(500 + random.next_value() % 24_000);
+            if let Some(link) = link {
+                script.message(&mut task, link, bytes);
+            }
+            script.io(&mut task, "write", fd, bytes);
             script.close(&mut task, fd);
         }
         if d % 10 == 9 {

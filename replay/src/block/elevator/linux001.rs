@@ -13,6 +13,7 @@ use super::super::request::{NIL, Requests};
 use super::super::{Bio, RqId};
 use super::{Context, Elevator, Spot, Verdict};
 use crate::config::ElevatorConfig;
+use kreplay_traces::units::Nanos;
 
 /// The list of all drives (a drive is a `partition` here).
 #[derive(Clone, Debug)]
@@ -32,6 +33,9 @@ pub(crate) struct Linux001 {
     late_hits: Vec<u64>,
     /// The current one is such a submission.
     head_read: bool,
+    /// Time to look at one listed request, and when the command in service will interrupt.
+    element: Nanos,
+    serves_until: Nanos,
     submissions: u64,
 }
 
@@ -46,6 +50,8 @@ impl Linux001 {
             hits: config.irq_during_sort.clone(),
             late_hits: config.irq_after_head_load.clone(),
             head_read: false,
+            element: Nanos(config.sort_element_ns),
+            serves_until: Nanos::ZERO,
             submissions: 0,
         }
     }
@@ -55,6 +61,26 @@ impl Linux001 {
         self.sorting = true;
     }
 
+    /// The command that was started now will interrupt then.
+    pub(crate) fn serves_until(&mut self, done_at: Nanos) {
+        self.serves_until = done_at;
+    }
+
+    /// How long an insertion takes: the requests between the second one and the place are looked at.
+    fn sorting_time(&self, rqs: &Requests, x: (u16, u64)) -> Nanos {
+        let listed = self.list.len() as u64;
+        let mut looked = listed.min(2);
+        if listed > 2 {
+            let key = |at: RqId| (rqs[at].partition, rqs[at].sector);
+            let mut p = rqs[self.list.head].next;
+            while rqs[p].next != NIL && !((key(p) < x || key(p) >= key(rqs[p].next)) && x < key(rqs[p].next)) {
+                p = rqs[p].next;
+                looked += 1;
+            }
+        }
+        Nanos(self.element.0 * looked)
+    }
+
     /// No command will ever be started again.
     pub(crate) fn hung(&self) -> bool {
         self.hung
@@ -62,9 +88,13 @@ impl Linux001 {
 }
 
 impl Elevator for Linux001 {
-    fn offer(&mut self, rqs: &mut Requests, _: &Bio, _: &Context) -> Verdict {
+    fn offer(&mut self, rqs: &mut Requests, bio: &Bio, cx: &Context) -> Verdict {
         let late = self.late_hits.contains(&self.submissions);
-        let hit = late || self.hits.contains(&self.submissions);
+        let mut hit = late || self.hits.contains(&self.submissions);
+        if self.element > Nanos::ZERO && self.serves_until > cx.now {
+            let sorting = self.sorting_time(rqs, (bio.partition, bio.sector.get()));
+            hit |= self.serves_until <= cx.now + sorting;
+        }
         self.submissions += 1;
         self.head_read = false;
         // The interrupt of the command in service arrives during this insertion: its completion will find the flag.

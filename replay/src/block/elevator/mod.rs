@@ -198,6 +198,13 @@ impl AnyElevator {
         }
     }
 
+    /// When the command that was started now will be done; only 0.01 cares.
+    pub(crate) fn serves_until(&mut self, done_at: kreplay_traces::units::Nanos) {
+        if let Self::Linux001(e) = self {
+            e.serves_until(done_at);
+        }
+    }
+
     /// 0.01 only: the controller idles and will never be started again.
     pub(crate) fn hung(&self) -> bool {
         matches!(self, Self::Linux001(e) if e.hung())

@@ -5,7 +5,7 @@ use kreplay_traces::event::SyscallRow;
 use super::fd::has;
 use super::{World, args};
 use crate::compile::fds::{DescId, StreamId, Target};
-use crate::program::{FileId, Op};
+use crate::program::{Advice, FileId, Op};
 
 /// Largest offset in a file that can be simulated, bytes: half of the page ids there are.
 const LONGEST_FILE: u64 = 8 << 40;
@@ -78,7 +78,7 @@ impl World<'_> {
                 }
             }
             "readahead" | "fadvise64" | "posix_fadvise" | "fadvise64_64" => {
-                self.notes.count("read-ahead advice (not replayed)");
+                self.advise(r);
             }
             "io_submit" | "io_uring_enter" => {
                 self.notes.count("asynchronous I/O submissions (their requests are not reconstructed)");
@@ -86,6 +86,32 @@ impl World<'_> {
             _ => return false,
         }
         true
+    }
+
+    /// Advice on a file: what of it changes what is read, or kept.
+    fn advise(&mut self, r: &SyscallRow<'_>) {
+        let advice = match r.call {
+            "readahead" => Some(Advice::WillNeed),
+            _ => [
+                ("POSIX_FADV_NORMAL", Advice::Normal),
+                ("POSIX_FADV_SEQUENTIAL", Advice::Sequential),
+                ("POSIX_FADV_RANDOM", Advice::Random),
+                ("POSIX_FADV_WILLNEED", Advice::WillNeed),
+                ("POSIX_FADV_DONTNEED", Advice::DontNeed),
+            ]
+            .into_iter()
+            .find_map(|(word, advice)| has(r, word).then_some(advice)),
+        };
+        let Some(advice) = advice else {
+            self.notes.count("read-ahead advice of an unknown kind (not replayed)");
+            return;
+        };
+        let Some(desc) = r.fd.and_then(|fd| self.resolve(r, fd, r.path)) else { return };
+        let Target::File { ofd, file, .. } = self.fds.target(desc) else { return };
+        if self.is_real(file) {
+            let off = r.offset_bytes.and_then(|o| u64::try_from(o).ok()).unwrap_or(0);
+            self.emit(Op::Advise { ofd, off, len: length(r).unwrap_or(0), advice });
+        }
     }
 
     fn read(&mut self, r: &SyscallRow<'_>, explicit: Option<u64>) {
@@ -134,7 +160,7 @@ impl World<'_> {
 
     /// `short`: fewer bytes came than were asked for, so the file ends there.
     fn read_file(&mut self, desc: DescId, explicit: Option<u64>, n: u64, short: bool) {
-        let Target::File { ofd, file, offset, .. } = self.fds.target(desc) else { return };
+        let Target::File { ofd, file, offset, direct, .. } = self.fds.target(desc) else { return };
         if explicit.is_some() {
             self.survey.seeks(file);
         }
@@ -154,14 +180,14 @@ impl World<'_> {
         let state = self.names.get_mut(file);
         state.grow_to(end);
         state.reaches(end, self.line);
-        self.emit(Op::Read { ofd, off, len: n });
+        self.emit(if direct { Op::Direct { ofd, off, len: n, write: false } } else { Op::Read { ofd, off, len: n } });
         if explicit.is_none() {
             self.set_offset(desc, end);
         }
     }
 
     fn write_file(&mut self, desc: DescId, explicit: Option<u64>, n: u64) {
-        let Target::File { ofd, file, offset, append, sync } = self.fds.target(desc) else { return };
+        let Target::File { ofd, file, offset, append, sync, direct } = self.fds.target(desc) else { return };
         if n == 0 {
             return;
         }
@@ -178,7 +204,7 @@ impl World<'_> {
         if explicit.is_some() {
             self.survey.seeks(file);
         }
-        self.emit(Op::Write { ofd, off, len: n });
+        self.emit(if direct { Op::Direct { ofd, off, len: n, write: true } } else { Op::Write { ofd, off, len: n } });
         if sync {
             self.emit(Op::Fsync { file });
         }

@@ -107,9 +107,6 @@ impl World<'_> {
         }
         let create_flag = has(r, "O_CREAT") || r.call == "creat";
         let truncate_flag = has(r, "O_TRUNC") || r.call == "creat";
-        if has(r, "O_DIRECT") {
-            self.notes.count("files opened for direct I/O, replayed through the page cache");
-        }
         let file = if has(r, "O_TMPFILE") {
             let file = self.intern_anonymous(format!("{path}/(unnamed)"));
             self.survey.size(file).absent();
@@ -141,9 +138,10 @@ impl World<'_> {
         }
         let ofd = self.new_ofd();
         let sync = has(r, "O_SYNC") || has(r, "O_DSYNC");
+        let direct = has(r, "O_DIRECT");
         let append = has(r, "O_APPEND");
         self.emit(Op::Open { ofd, file, create, truncate: truncate_flag && !create });
-        self.put(fd, Target::File { ofd, file, offset: 0, append, sync }, cloexec);
+        self.put(fd, Target::File { ofd, file, offset: 0, append, sync, direct }, cloexec);
     }
 
     fn duplicate(&mut self, r: &SyscallRow<'_>, cloexec: bool) {
@@ -204,7 +202,7 @@ impl World<'_> {
                     let file = self.intern_anonymous(format!("unknown:{}:{fd}", r.tid));
                     self.survey.size(file).found();
                     let ofd = self.new_ofd();
-                    Target::File { ofd, file, offset: 0, append: false, sync: false }
+                    Target::File { ofd, file, offset: 0, append: false, sync: false, direct: false }
                 };
                 Some(self.fds.install(table, fd, target, false).0)
             }
@@ -243,7 +241,7 @@ impl World<'_> {
             self.survey.size(file).found();
             self.names.get_mut(file).present = true;
             let ofd = self.new_ofd();
-            Target::File { ofd, file, offset: 0, append: false, sync: false }
+            Target::File { ofd, file, offset: 0, append: false, sync: false, direct: false }
         } else {
             Target::Other
         };

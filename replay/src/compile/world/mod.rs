@@ -24,6 +24,7 @@ use rustc_hash::FxHashMap;
 use self::clock::Clock;
 use super::emit::{Emitter, Origin};
 use super::fds::{Descriptors, StreamId, Target};
+use super::link::AbsoluteSleep;
 use super::memory::Memory;
 use super::names::Names;
 use super::notes::Notes;
@@ -46,6 +47,8 @@ pub(super) struct Output {
     /// Channels that vfork children post to when they exec or end.
     pub(super) vfork_channels: FxHashMap<TaskIndex, ChannelId>,
     pub(super) marks: indexmap::IndexSet<String>,
+    /// Sleeps until a point of time.
+    pub(super) absolute: Vec<AbsoluteSleep>,
 }
 
 /// State of the interpretation.
@@ -87,6 +90,7 @@ impl Output {
             exit_channels: FxHashMap::default(),
             vfork_channels: FxHashMap::default(),
             marks: indexmap::IndexSet::new(),
+            absolute: Vec::new(),
         }
     }
 

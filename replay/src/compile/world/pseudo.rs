@@ -58,7 +58,16 @@ impl World<'_> {
                 }
                 self.emit(Op::RecvWrite { ofd, total, chunk, link, client });
             }
-            _ => return Err(wrong("known are x-mark, x-link and x-recvwrite".into())),
+            "x-ask" => {
+                let link = self.link_argument(r).map_err(wrong)?;
+                let clients = self.side.links[link as usize].clients;
+                let client = args::number(r.args, "client").and_then(|v| u32::try_from(v).ok()).unwrap_or(0);
+                if client >= clients {
+                    return Err(wrong(format!("client={client}, but link {link} has {clients} clients")));
+                }
+                self.emit(Op::Ask { link, client });
+            }
+            _ => return Err(wrong("known are x-mark, x-link, x-recvwrite and x-ask".into())),
         }
         Ok(())
     }

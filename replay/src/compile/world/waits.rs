@@ -5,6 +5,7 @@ use kreplay_traces::units::Nanos;
 
 use super::fd::has;
 use super::{World, args};
+use crate::compile::link::AbsoluteSleep;
 use crate::program::Op;
 
 impl World<'_> {
@@ -24,7 +25,15 @@ impl World<'_> {
     fn sleep(&mut self, r: &SyscallRow<'_>) {
         if has(r, "TIMER_ABSTIME") {
             // Until a point of the recorded clock, which the replay does not have.
-            return self.external(r);
+            self.external(r);
+            if let (Some(until), Some(out)) = (args::timespec(r.args), &mut self.out)
+                && let Some((task, op)) = out.emitter.last_op()
+                && r.ret == Some(0)
+            {
+                let until_ns = i64::try_from(until.get()).unwrap_or(i64::MAX);
+                out.absolute.push(AbsoluteSleep { task, op, until_ns });
+            }
+            return;
         }
         let recorded = r.dur_ns.and_then(|d| u64::try_from(d).ok()).map(Nanos);
         match args::timespec(r.args).or(recorded) {

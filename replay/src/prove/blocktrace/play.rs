@@ -261,8 +261,8 @@ impl Drive {
             plugging: config.queue.plugging,
             task_plugs: config.queue.task_plugs,
             plug_list: config.queue.plug_list,
-            ahead: false,
             depth: 1,
+            ahead: false,
             rotational: true,
         };
         let elevator = elevator::build(&config.elevator).map_err(|e| e.to_string())?;

@@ -102,6 +102,7 @@ impl Setup {
             max_bomb_segments: p.max_bomb_segments,
             seek_cost: self.seek_cost,
             irq_during_sort: Vec::new(),
+            sort_element_ns: 0,
             irq_after_head_load: Vec::new(),
             anticipatory: AnticipatoryConfig::default(),
             cfq: CfqConfig::default(),

@@ -1,0 +1,226 @@
+//! Causes in words: where the time of the tasks that a claim is about went.
+
+use super::registry::Why;
+use super::view::View;
+use crate::cell::{CAUSES, seconds};
+use crate::error::Result;
+
+/// What is told apart in sentences: words, and the causes that they sum.
+const PARTS: [(&str, &[usize]); 11] = [
+    ("the processor", &[0, 1]),
+    ("reads of files from disk", &[4]),
+    ("reads of metadata from disk", &[5]),
+    ("swap-in", &[9]),
+    ("waits for a free request", &[6]),
+    ("locked pages and files", &[2, 3]),
+    ("dirty limits", &[7]),
+    ("direct reclaim", &[8]),
+    ("fsync and sync", &[10]),
+    ("the network or another wait outside", &[11]),
+    ("sleep and other tasks", &[12, 13]),
+];
+
+/// What a cell says to a claim's cause.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Facts {
+    /// Seconds by [`PARTS`].
+    parts_s: [f64; PARTS.len()],
+    /// Mean requests that passed a read, share of reads at the tail in percent, mean KiB of a read; of the tasks.
+    queue: Option<(f64, f64, f64)>,
+    /// The counters asked for.
+    counters: Vec<Option<i64>>,
+}
+
+impl Facts {
+    /// Takes them from a cell.
+    pub(crate) fn of(view: &View, why: &Why) -> Result<Facts> {
+        let tasks = view.tasks(&why.tasks);
+        let mut causes = [0i64; CAUSES.len()];
+        match why.between.as_slice() {
+            [from, to] => {
+                let (from, to) = (view.mark(from)?.unwrap_or(0), view.mark(to)?.unwrap_or(i64::MAX));
+                let mut columns = vec!["task", "start_ns", "dur_ns"];
+                columns.extend(CAUSES);
+                let frame = view.cell.table("calls", &columns)?;
+                let (task, start, dur) = (frame.whole("task")?, frame.whole("start_ns")?, frame.whole("dur_ns")?);
+                let inside: Vec<usize> = (0..task.len())
+                    .filter(|&i| start[i] >= from && start[i] + dur[i] <= to && tasks.contains(&task[i]))
+                    .collect();
+                for (sum, name) in causes.iter_mut().zip(CAUSES) {
+                    let column = frame.whole(name)?;
+                    *sum = inside.iter().map(|&i| column[i]).sum();
+                }
+            }
+            _ => {
+                for t in view.cell.tasks.iter().filter(|t| tasks.contains(&t.task)) {
+                    for (sum, ns) in causes.iter_mut().zip(t.causes_ns) {
+                        *sum += ns;
+                    }
+                }
+            }
+        }
+        let part = |of: &[usize]| seconds(of.iter().map(|c| causes[*c]).sum());
+        Ok(Facts {
+            parts_s: std::array::from_fn(|i| part(PARTS[i].1)),
+            queue: if why.queue { queue(view, &tasks)? } else { None },
+            counters: why.counters.iter().map(|c| view.cell.counter(c)).collect(),
+        })
+    }
+
+    /// The mean over cells that differ by their seed.
+    pub(crate) fn mean(all: &[&Facts]) -> Option<Facts> {
+        let first = *all.first()?;
+        let n = all.len() as f64;
+        let average = |of: &dyn Fn(&Facts) -> f64| all.iter().map(|f| of(f)).sum::<f64>() / n;
+        let queue = |of: &dyn Fn((f64, f64, f64)) -> f64| average(&|f| f.queue.map_or(0.0, of));
+        let counter = |i: usize| {
+            let sum: Option<i64> = all.iter().map(|f| f.counters[i]).sum();
+            sum.map(|s| s / all.len() as i64)
+        };
+        Some(Facts {
+            parts_s: std::array::from_fn(|i| average(&|f| f.parts_s[i])),
+            queue: first.queue.map(|_| (queue(&|q| q.0), queue(&|q| q.1), queue(&|q| q.2))),
+            counters: (0..first.counters.len()).map(counter).collect(),
+        })
+    }
+
+    fn total(&self) -> f64 {
+        self.parts_s.iter().sum()
+    }
+
+    /// The largest parts, largest first.
+    fn largest(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..PARTS.len()).filter(|&i| self.parts_s[i] > 0.0).collect();
+        order.sort_by(|a, b| self.parts_s[*b].total_cmp(&self.parts_s[*a]));
+        order
+    }
+}
+
+/// Mean number of requests that passed a read, share at the tail, mean size.
+fn queue(view: &View, tasks: &[i64]) -> Result<Option<(f64, f64, f64)>> {
+    let io = view.io()?;
+    let reads: Vec<usize> =
+        (0..io.q_ns.len()).filter(|&i| io.read[i] && !io.swap[i] && tasks.contains(&io.task[i])).collect();
+    let n = reads.len() as f64;
+    let mean = |of: &dyn Fn(usize) -> f64| reads.iter().map(|&i| of(i)).sum::<f64>() / n;
+    Ok((!reads.is_empty()).then(|| {
+        (
+            mean(&|i| io.passed[i] as f64),
+            mean(&|i| f64::from(u8::from(io.tail[i])) * 100.0),
+            mean(&|i| io.len_bytes[i] as f64 / 1024.0),
+        )
+    }))
+}
+
+/// Whose time a sentence is about.
+fn whose(why: &Why) -> String {
+    if why.tasks.is_empty() { "all tasks".to_string() } else { format!("\"{}\"", why.tasks) }
+}
+
+/// The sentence: the figure's cell under `name`, against another where there is one.
+pub(crate) fn sentence(why: &Why, name: &str, facts: &Facts, against: Option<(&str, &Facts)>) -> String {
+    let mut text = match against {
+        Some((other, b)) => difference(why, (name, facts), (other, b)),
+        None => alone(why, name, facts),
+    };
+    let other = against.map(|(_, b)| b);
+    if let Some((passed, tail, kib)) = facts.queue {
+        text.push_str(&format!(
+            "; a read of {kib:.0} KiB is passed by {passed:.0} requests on average, {tail:.0} % go to the tail"
+        ));
+        if let Some((p, t, k)) = other.and_then(|o| o.queue) {
+            text.push_str(&format!(" (against {k:.0} KiB, {p:.0} requests and {t:.0} %)"));
+        }
+    }
+    for (i, counter) in why.counters.iter().enumerate() {
+        let words = counter.replace('_', " ");
+        if let Some(a) = facts.counters[i] {
+            text.push_str(&format!("; {words} {a}"));
+            if let Some(b) = other.and_then(|o| o.counters[i]) {
+                text.push_str(&format!(" against {b}"));
+            }
+        }
+    }
+    text.push('.');
+    text
+}
+
+fn alone(why: &Why, name: &str, facts: &Facts) -> String {
+    let total = facts.total();
+    let order = facts.largest();
+    let Some(&first) = order.first() else { return format!("{} under {name} spent no time", whose(why)) };
+    let share = |i: usize| format!("{:.0} % in {}", facts.parts_s[i] / total * 100.0, PARTS[i].0);
+    let second = order.get(1).map_or(String::new(), |&i| format!(" and {}", share(i)));
+    format!("of the {total:.1} s of {} under {name} {}{second}", whose(why), share(first))
+}
+
+fn difference(why: &Why, (name, a): (&str, &Facts), (other, b): (&str, &Facts)) -> String {
+    let (total_a, total_b) = (a.total(), b.total());
+    let diff = total_a - total_b;
+    if diff.abs() < 0.05 * total_a.max(total_b) {
+        let top = a.largest().first().copied().unwrap_or(0);
+        return format!(
+            "{} spend alike ({total_a:.1} s under {name}, {total_b:.1} s under {other}), most in {} ({:.1} and {:.1} s)",
+            whose(why),
+            PARTS[top].0,
+            a.parts_s[top],
+            b.parts_s[top]
+        );
+    }
+    let (slow, fast, s, f) = if diff > 0.0 { (name, other, a, b) } else { (other, name, b, a) };
+    let top = (0..PARTS.len())
+        .max_by(|x, y| (s.parts_s[*x] - f.parts_s[*x]).total_cmp(&(s.parts_s[*y] - f.parts_s[*y])))
+        .unwrap_or(0);
+    let gain = s.parts_s[top] - f.parts_s[top];
+    format!(
+        "{} spend {:.1} s more under {slow} than under {fast}, {:.0} % of it in {} ({:.1} against {:.1} s)",
+        whose(why),
+        diff.abs(),
+        (gain / diff.abs() * 100.0).min(999.0),
+        PARTS[top].0,
+        s.parts_s[top],
+        f.parts_s[top]
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why(queue: bool) -> Why {
+        Why {
+            figure: "a".into(),
+            against: None,
+            tasks: "office".into(),
+            queue,
+            counters: vec!["swap_in_pages".into()],
+            between: Vec::new(),
+        }
+    }
+
+    fn facts(cpu: f64, swap: f64, pages: i64) -> Facts {
+        let mut parts_s = [0.0; PARTS.len()];
+        (parts_s[0], parts_s[3]) = (cpu, swap);
+        Facts { parts_s, queue: None, counters: vec![Some(pages)] }
+    }
+
+    #[test]
+    fn the_largest_part_of_a_difference_is_the_cause() {
+        let text = sentence(&why(false), "slow", &facts(10.0, 38.0, 900), Some(("fast", &facts(12.0, 21.0, 400))));
+        assert_eq!(
+            text,
+            "\"office\" spend 15.0 s more under slow than under fast, 113 % of it in swap-in (38.0 against 21.0 s); swap in pages 900 against 400."
+        );
+        let text = sentence(&why(false), "a", &facts(10.0, 21.0, 1), Some(("b", &facts(10.0, 21.5, 1))));
+        assert!(text.contains("spend alike"), "{text}");
+    }
+
+    #[test]
+    fn a_cell_by_itself_names_its_two_largest_parts() {
+        let text = sentence(&why(false), "linux", &facts(25.0, 75.0, 5), None);
+        assert_eq!(
+            text,
+            "of the 100.0 s of \"office\" under linux 75 % in swap-in and 25 % in the processor; swap in pages 5."
+        );
+    }
+}

@@ -1,0 +1,457 @@
+//! Balanced write-out: writers' pauses, the flusher, fsync and sync by file.
+//!
+//! Source: mm/page-writeback.c (`balance_dirty_pages`), fs/fs-writeback.c (`wb_workfn`, `wb_writeback`,
+//! `writeback_sb_inodes`), fs/ext4/inode.c (`ext4_writepages`) of 6.1 to 6.18. The arithmetic is in [`crate::dirty`].
+//! Reduced: one flusher for all devices; inodes themselves cost nothing here (see [`super::journal`]).
+
+use super::Sim;
+use super::event::Event;
+use super::frame::{Flush, Frame};
+use super::sched::Flow;
+use super::task::{At, Wait};
+use crate::block::{BioKind, Dir};
+use crate::config::WritebackPolicy;
+use crate::dirty::{Estimator, Levels, Verdict};
+use crate::mm::page::flag;
+use crate::program::FileKind;
+use kreplay_traces::units::Nanos;
+use std::collections::VecDeque;
+
+/// Smallest piece of a file that the flusher writes before it goes on to the next (4 MiB), pages.
+const MIN_CHUNK: u64 = 1024;
+/// Pause of a flusher that found nothing to begin.
+const RETRY: Nanos = Nanos::from_millis(20);
+
+/// State of the flusher and of who waits for it.
+#[derive(Clone, Debug)]
+pub(super) struct Flushing {
+    pub(super) estimator: Estimator,
+    /// Files to write now, in order, and those that were not finished.
+    io: VecDeque<u32>,
+    more: VecDeque<u32>,
+    /// Next page to write of each file.
+    cursor: Vec<u32>,
+    /// Reclaim asked for everything to be written.
+    all: bool,
+    /// Files that became dirty before this are due.
+    older_than: Nanos,
+    /// Pages left of the chunk in hand, and where its file's second round ends.
+    budget: u64,
+    wrapped: bool,
+    /// When the flusher wakes by itself.
+    timer: Nanos,
+    /// The round over the dirty files in hand wrote something; the last one did not.
+    wrote: bool,
+    fruitless: bool,
+    /// Reclaimers that rest until something is written: task, pages written when it began.
+    pub(super) resting: Vec<(u32, u64)>,
+}
+
+impl Flushing {
+    pub(super) fn new(config: &crate::config::Config, files: usize) -> Self {
+        Self {
+            estimator: Estimator::new(&config.writeback.balanced, config.machine.hz),
+            io: VecDeque::new(),
+            more: VecDeque::new(),
+            cursor: vec![0; files],
+            all: false,
+            older_than: Nanos::ZERO,
+            budget: 0,
+            wrapped: false,
+            timer: Nanos::ZERO,
+            wrote: true,
+            fruitless: false,
+            resting: Vec::new(),
+        }
+    }
+}
+
+impl Sim<'_> {
+    /// Writers pause by rate, flushers write by file.
+    pub(super) fn balanced(&self) -> bool {
+        self.config.writeback.policy == WritebackPolicy::Balanced
+    }
+
+    fn totals(&self) -> (u64, u64) {
+        self.mm.ws.as_ref().map_or((0, 0), |w| (w.dirtied, w.written))
+    }
+
+    fn levels(&self) -> Levels {
+        let b = &self.config.writeback.balanced;
+        let writeback = self.mm.ws.as_ref().map_or(0, |w| w.writeback);
+        let dirty = self.mm.dirty_pages() + writeback;
+        let z = &self.mm.zones.zone[crate::mm::zone::NORMAL];
+        let lists = self.mm.list_sizes();
+        let dirtyable = z.free.saturating_sub(z.high) + lists[2] + lists[3];
+        let thresh = dirtyable * u64::from(b.dirty_pct) / 100;
+        let background = (dirtyable * u64::from(b.background_pct) / 100).min(thresh / 2);
+        let strict = b.device_limit_kib > 0;
+        let dev_thresh = if strict { (b.device_limit_kib / 4).min(thresh) } else { thresh };
+        let dev_background = dev_thresh * background / thresh.max(1);
+        Levels { dirty, thresh, background, dev_dirty: dirty, dev_thresh, dev_background, strict }
+    }
+
+    /// A page that this task wrote to was clean: does it look at the level now?
+    pub(super) fn dirtied_one(&mut self, t: u32) -> bool {
+        let w = &mut self.tasks[t as usize].dirty;
+        w.dirtied += 1;
+        self.flushing.estimator.due(w)
+    }
+
+    /// `balance_dirty_pages`.
+    pub(super) fn step_throttle(&mut self, t: u32, look: bool) -> Flow {
+        if !look {
+            self.tasks[t as usize].pop(0);
+            return Flow::Continue;
+        }
+        let levels = self.levels();
+        if !levels.is_free() {
+            self.wake_daemon(self.bdflush);
+        }
+        let (dirtied, written) = self.totals();
+        let now = self.local_now().0 / self.tick_ns();
+        let mut w = self.tasks[t as usize].dirty;
+        let verdict = self.flushing.estimator.look(&mut w, &levels, dirtied, written, now);
+        self.tasks[t as usize].dirty = w;
+        let (ticks, again) = match verdict {
+            Verdict::Go => {
+                self.tasks[t as usize].pop(0);
+                return Flow::Continue;
+            }
+            Verdict::Pause(n) => (n, false),
+            Verdict::PauseAndLook(n) => (n, true),
+        };
+        self.tasks[t as usize].set_top(Frame::Throttle { look: again });
+        if self.tasks[t as usize].dying {
+            self.tasks[t as usize].pop(0);
+            return Flow::Continue;
+        }
+        self.sleep_until(t, Nanos((now + ticks) * self.tick_ns()))
+    }
+
+    /// Reclaim met only dirty pages: everything is to be written.
+    pub(super) fn write_everything(&mut self) {
+        if !self.balanced() {
+            self.mm.wake_bdflush = true;
+            return;
+        }
+        self.flushing.all = true;
+        self.wake_daemon(self.bdflush);
+    }
+
+    /// A reclaimer rests until enough was written, or for the longest time.
+    pub(super) fn step_rest(&mut self, t: u32, begun: bool) -> Flow {
+        if begun {
+            self.flushing.resting.retain(|(r, _)| *r != t);
+            self.tasks[t as usize].pop(0);
+            return Flow::Continue;
+        }
+        self.write_everything();
+        let (_, written) = self.totals();
+        self.flushing.resting.push((t, written));
+        self.tasks[t as usize].set_top(Frame::Rest { begun: true });
+        let now = self.local_now().0 / self.tick_ns();
+        let ticks = Nanos::from_millis(self.config.reclaim.workingset.throttle_ms).0.div_ceil(self.tick_ns());
+        let until = Nanos((now + ticks) * self.tick_ns());
+        self.tasks[t as usize].rest_until = until;
+        self.events.push(until, Event::Rested(t));
+        self.block_on(t, Wait::Rest)
+    }
+
+    /// A rest's longest time is over.
+    pub(super) fn rested(&mut self, t: u32) {
+        let task = &self.tasks[t as usize];
+        if task.wait == Wait::Rest && self.now >= task.rest_until {
+            self.wake(t);
+        }
+    }
+
+    /// Pages were written: whoever rests for that goes on (`__acct_reclaim_writeback`).
+    pub(super) fn wake_resting(&mut self) {
+        let (_, written) = self.totals();
+        let n = self.flushing.resting.len() as u64;
+        if n == 0 || !self.flushing.resting.iter().any(|(_, since)| written - since > 32 * n) {
+            return;
+        }
+        for (t, _) in std::mem::take(&mut self.flushing.resting) {
+            if self.tasks[t as usize].wait == Wait::Rest {
+                self.wake(t);
+            }
+        }
+    }
+
+    fn over_background(&self) -> bool {
+        let l = self.levels();
+        let dirty = self.mm.dirty_pages();
+        if l.strict { dirty > l.dev_background } else { dirty > l.background }
+    }
+
+    /// Anything dirty, and when the oldest of it became so.
+    fn oldest_dirty(&self) -> Option<Nanos> {
+        self.mm.ws.as_ref()?.dirty.iter().filter(|d| d.0 > 0).map(|d| d.1).min()
+    }
+
+    /// The flusher.
+    pub(super) fn step_flusher(&mut self, t: u32, at: Flush) -> Flow {
+        let set = |sim: &mut Self, at| sim.tasks[t as usize].set_top(Frame::Flusher { at });
+        match at {
+            Flush::Idle => {
+                let now = self.local_now();
+                let expired = now.saturating_sub(Nanos::from_millis(self.config.writeback.expire_ms));
+                let oldest = self.oldest_dirty();
+                let background = self.over_background();
+                let due = oldest.is_some_and(|o| o <= expired);
+                let stuck = std::mem::take(&mut self.flushing.fruitless);
+                if stuck || oldest.is_none() || !(background || due || self.flushing.all) {
+                    self.flushing.all &= stuck;
+                    // Everything dirty is under write-out already: soon again; else at the next period.
+                    let wait = if stuck { RETRY } else { Nanos::from_millis(self.config.writeback.interval_ms) };
+                    if oldest.is_some() && (self.flushing.timer <= now || self.flushing.timer > now + wait) {
+                        self.flushing.timer = now + wait;
+                        self.events.push(now + wait, Event::Daemon(t));
+                    }
+                    return self.block_on(t, Wait::Daemon);
+                }
+                self.flushing.older_than = if background || self.flushing.all { now } else { expired };
+                self.flushing.wrote = true;
+                let (dirtied, written) = self.totals();
+                let tick = now.0 / self.tick_ns();
+                self.flushing.estimator.restart(dirtied, written, tick);
+                set(self, Flush::Next);
+            }
+            Flush::Next => {
+                let Some(file) = self.next_file() else {
+                    // One plug is around the whole round.
+                    self.finish_plug(t);
+                    self.flushing.all = false;
+                    set(self, Flush::Idle);
+                    return Flow::Continue;
+                };
+                let bw = self.flushing.estimator.bandwidth();
+                let share = (bw / 2).min(self.levels().thresh / 8);
+                self.flushing.budget = (share + MIN_CHUNK) / MIN_CHUNK * MIN_CHUNK;
+                self.flushing.wrapped = false;
+                let f = &self.program.files[file as usize];
+                let op = &mut self.tasks[t as usize].op;
+                op.file = file;
+                op.pos = u64::from(self.flushing.cursor[file as usize]);
+                op.end = u64::from(f.pages);
+                set(self, Flush::Write { file });
+            }
+            Flush::Write { file } => {
+                if self.flushing.budget > 0 && self.write_next_run(t, file) {
+                    return Flow::Continue;
+                }
+                let f = &self.program.files[file as usize];
+                if self.flushing.budget > 0 && !self.flushing.wrapped {
+                    // From the file's beginning to where this round began.
+                    self.flushing.wrapped = true;
+                    let op = &mut self.tasks[t as usize].op;
+                    op.end = u64::from(self.flushing.cursor[file as usize].min(f.pages));
+                    op.pos = 0;
+                    return Flow::Continue;
+                }
+                self.flushing.cursor[file as usize] = self.tasks[t as usize].op.pos as u32;
+                self.mm.names.set_inode_dirty(file, false);
+                let left = self.mm.ws.as_ref().map_or(0, |w| w.dirty[file as usize].0);
+                if left > 0 && self.flushing.budget == 0 {
+                    self.flushing.more.push_back(file);
+                }
+                let (dirtied, written) = self.totals();
+                let tick = self.local_now().0 / self.tick_ns();
+                let e = &mut self.flushing.estimator;
+                e.update_if_due(dirtied, written, tick);
+                set(self, Flush::Next);
+            }
+        }
+        Flow::Continue
+    }
+
+    /// The next file to write, while there is a reason to: files that were not finished, then those that became dirty
+    /// before the time in question, oldest first.
+    fn next_file(&mut self) -> Option<u32> {
+        let expired = self.flushing.older_than;
+        let dirty = &self.mm.ws.as_ref()?.dirty;
+        if !self.flushing.all && !self.over_background() {
+            let age = self.local_now().saturating_sub(Nanos::from_millis(self.config.writeback.expire_ms));
+            self.flushing.io.retain(|f| dirty[*f as usize].1 <= age);
+            self.flushing.more.retain(|f| dirty[*f as usize].1 <= age);
+        }
+        let reason = self.flushing.all || self.over_background();
+        let f = &mut self.flushing;
+        if f.io.is_empty() {
+            if !std::mem::take(&mut f.wrote) {
+                f.fruitless = true;
+                f.more.clear();
+                return None;
+            }
+            f.io.append(&mut f.more);
+            let limit = if reason { self.now.max(expired) } else { expired };
+            let mut due: Vec<(Nanos, u32)> = (0u32..)
+                .zip(dirty)
+                .filter(|(i, d)| d.0 > 0 && d.1 <= limit && !f.io.contains(i))
+                .map(|(i, d)| (d.1, i))
+                .collect();
+            if !reason {
+                let age = self.now.saturating_sub(Nanos::from_millis(self.config.writeback.expire_ms));
+                due.retain(|(since, _)| *since <= age);
+            }
+            due.sort_unstable();
+            f.io.extend(due.into_iter().map(|(_, i)| i));
+        }
+        while let Some(file) = f.io.pop_front() {
+            if dirty[file as usize].0 > 0 {
+                return Some(file);
+            }
+        }
+        None
+    }
+
+    /// Begin to write the next run of dirty pages of a file from the task's cursor (pages `pos .. end`) on; false if there
+    /// is none.
+    pub(super) fn write_next_run(&mut self, t: u32, file: u32) -> bool {
+        let f = &self.program.files[file as usize];
+        let (mut pos, end) = (self.tasks[t as usize].op.pos, self.tasks[t as usize].op.end);
+        if self.mm.ws.as_ref().is_some_and(|w| w.dirty[file as usize].0 == 0) {
+            return false;
+        }
+        let ready = |sim: &Self, at: u64| {
+            let p = sim.mm.page(f.first_page + at as u32);
+            p.any(flag::BUF_DIRTY) && !p.any(flag::BUF_LOCKED)
+        };
+        while pos < end && !ready(self, pos) {
+            pos += 1;
+        }
+        let start = pos;
+        let flusher = matches!(self.tasks[t as usize].chain()[0], Frame::Flusher { .. });
+        let mut most = u64::from(self.config.writeback.balanced.extent_pages).clamp(1, 65_535);
+        if flusher {
+            most = most.min(self.flushing.budget);
+        }
+        while pos < end && pos - start < most && ready(self, pos) {
+            let id = f.first_page + pos as u32;
+            self.mm.begin_buffer_write(id);
+            if !self.mm.page(id).any(flag::ON_DISK) {
+                self.mm.set(id, flag::ON_DISK);
+                self.place(id);
+                self.note_metadata(file, true, false);
+            }
+            pos += 1;
+        }
+        self.tasks[t as usize].op.pos = pos;
+        // Nothing is reserved beyond what is written.
+        self.placement.discard(file, f.device);
+        if pos == start {
+            return false;
+        }
+        if flusher {
+            self.flushing.wrote = true;
+            self.flushing.budget -= pos - start;
+        }
+        let kind = if f.kind == FileKind::Regular { BioKind::Data } else { BioKind::Meta };
+        self.tasks[t as usize].push(Frame::SubmitRun {
+            page: f.first_page + start as u32,
+            n: (pos - start) as u16,
+            dir: Dir::Write,
+            kind,
+            waited: false,
+        });
+        true
+    }
+
+    /// fsync: write the file's dirty pages, wait for them, then for the journal's commit if its inode is part of it.
+    pub(super) fn step_file_sync(&mut self, t: u32, file: u32) -> Option<Flow> {
+        let f = &self.program.files[file as usize];
+        loop {
+            let op = self.tasks[t as usize].op;
+            match op.at {
+                At::Begin => {
+                    let op = &mut self.tasks[t as usize].op;
+                    (op.pos, op.end, op.at) = (0, u64::from(f.pages), At::Second);
+                }
+                At::Second => {
+                    if self.write_next_run(t, file) {
+                        return Some(Flow::Continue);
+                    }
+                    self.finish_plug(t);
+                    // Dirtied again while under write-out: that write comes first.
+                    let both = |id: &u32| self.mm.page(*id).has(flag::BUF_DIRTY | flag::BUF_LOCKED);
+                    if let Some(page) = (f.first_page..f.first_page + f.pages).find(both) {
+                        self.tasks[t as usize].op.pos = u64::from(page - f.first_page);
+                        self.tasks[t as usize].push(Frame::WaitBuffer { page });
+                        return Some(Flow::Continue);
+                    }
+                    self.tasks[t as usize].op.at = At::Third;
+                    self.tasks[t as usize].op.pos = 0;
+                }
+                At::Third => {
+                    let mut pos = op.pos;
+                    while pos < op.end && !self.mm.page(f.first_page + pos as u32).any(flag::BUF_LOCKED) {
+                        pos += 1;
+                    }
+                    self.tasks[t as usize].op.pos = pos;
+                    if pos == op.end {
+                        self.tasks[t as usize].op.at = At::Done;
+                        if self.begin_commit(t, Some(file)) {
+                            return Some(Flow::Continue);
+                        }
+                        return None;
+                    }
+                    self.tasks[t as usize].push(Frame::WaitBuffer { page: f.first_page + pos as u32 });
+                    return Some(Flow::Continue);
+                }
+                At::Done => return None,
+                at => unreachable!("an fsync is never at {at:?}"),
+            }
+        }
+    }
+
+    /// sync: every file like fsync, one commit at the end.
+    pub(super) fn step_sync_all(&mut self, t: u32) -> Option<Flow> {
+        let files = self.program.files.len() as u32;
+        loop {
+            let op = self.tasks[t as usize].op;
+            match op.at {
+                At::Begin => {
+                    // First every file is written, then every file is waited for.
+                    if op.file >= files {
+                        self.finish_plug(t);
+                        let op = &mut self.tasks[t as usize].op;
+                        (op.at, op.file, op.pos) = (At::Third, 0, 0);
+                        continue;
+                    }
+                    self.tasks[t as usize].op.end = u64::from(self.program.files[op.file as usize].pages);
+                    if self.write_next_run(t, op.file) {
+                        return Some(Flow::Continue);
+                    }
+                    let op = &mut self.tasks[t as usize].op;
+                    (op.file, op.pos) = (op.file + 1, 0);
+                }
+                At::Third => {
+                    if self.mm.ws.as_ref().is_none_or(|w| w.writeback == 0) || op.file >= files {
+                        self.tasks[t as usize].op.at = At::Done;
+                        if self.begin_commit(t, None) {
+                            return Some(Flow::Continue);
+                        }
+                        return None;
+                    }
+                    let f = &self.program.files[op.file as usize];
+                    let ids = f.first_page + op.pos as u32..f.first_page + f.pages;
+                    match ids.clone().find(|id| self.mm.page(*id).any(flag::BUF_LOCKED)) {
+                        Some(page) => {
+                            self.tasks[t as usize].op.pos = u64::from(page - f.first_page);
+                            self.tasks[t as usize].push(Frame::WaitBuffer { page });
+                            return Some(Flow::Continue);
+                        }
+                        None => {
+                            let op = &mut self.tasks[t as usize].op;
+                            (op.file, op.pos) = (op.file + 1, 0);
+                        }
+                    }
+                }
+                At::Done => return None,
+                at => unreachable!("a sync is never at {at:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! An audio stream with deadlines, beside other loads: a player decodes a file ahead of a sound device.
+//!
+//! The device plays a fragment in its period and then wants the next; it is a link of its own whose messages are fragments, so it
+//! keeps its own time. The player may be as many fragments ahead as the device's buffer holds. A fragment that is not there in
+//! time shows as a gap between two marks `audio`.
+
+use super::layout::Image;
+use super::params::param;
+use super::script::{Area, Pipe, Script, Task};
+use super::{Load, ParamSpec, Params};
+use crate::store::{LinkKind, LinkSpec};
+
+/// Fragment of the device: 16 KiB of 44.1 kHz stereo at 16 bits.
+const FRAGMENT_BYTES: u64 = 16_384;
+/// Bytes of that sound a second.
+const SOUND_BYTES_S: u64 = 176_400;
+/// Compressed bytes of a fragment at 128 kbit/s.
+const FRAME_BYTES: u64 = FRAGMENT_BYTES * 16_000 / SOUND_BYTES_S;
+/// Fragments that the device holds.
+const BUFFERED: u64 = 4;
+/// What the player reads at a time.
+const READ_BYTES: u64 = 4096;
+/// Decoding a fragment on a processor of 266 to 500 MHz, us.
+const DECODE_US: u64 = 9_000;
+/// The player's memory, pages: tables and windows that each fragment goes through.
+const HEAP_PAGES: u64 = 192;
+
+/// A parameter for loads with audio.
+pub(super) const SECONDS: ParamSpec =
+    param("audio_s", "", 0, (0, 3600), "seconds of audio that plays beside it; 0: none");
+
+const PARAMS: &[ParamSpec] = &[
+    param("audio_s", "", 60, (1, 3600), "seconds of audio that play"),
+    param("written_mib", "", 300, (0, 2048), "size at which the writer begins anew, MiB; 0: no writer"),
+    param("chunk_bytes", "", 65_536, (4096, 1 << 24), "size of a write, bytes"),
+];
+
+pub(super) const LOAD: Load = Load {
+    name: "audio",
+    about: "a player with deadlines beside a process that writes a large file for ever",
+    params: PARAMS,
+    generate: beside_a_writer,
+};
+
+fn beside_a_writer(p: &Params, script: &mut Script<'_>) {
+    Image::mount(script, false);
+    let (seconds, size, chunk) = (p.get("audio_s"), p.mib("written_mib"), p.get("chunk_bytes"));
+    Audio::file(script, seconds);
+    let mut main = script.main_task();
+    Audio::start(script, &mut main, seconds);
+    if size > 0 {
+        let mut writer = script.clone_task(&mut main);
+        writer.set_client("writer".into());
+        let fd = script.open(&mut writer, "/mnt/flood", "O_RDWR|O_CREAT|O_TRUNC");
+        writer.repeat_from(script.next_line());
+        (0..size.div_ceil(chunk)).for_each(|_| script.io(&mut writer, "write", fd, chunk));
+        script.seek(&mut writer, fd, 0);
+        script.background(&mut writer);
+    }
+    script.sleep_ms(&mut main, seconds * 1000);
+    script.end(&mut main);
+}
+
+/// Player and device, until `seconds` have been played; both go on in the background of the load.
+pub(super) struct Audio;
+
+impl Audio {
+    /// Declare the file.
+    pub(super) fn file(script: &mut Script<'_>, seconds: u64) {
+        script.lying_file("/mnt/music", seconds * 16_000 + READ_BYTES);
+    }
+
+    /// Start both.
+    pub(super) fn start(script: &mut Script<'_>, main: &mut Task, seconds: u64) {
+        let device = script.link(LinkSpec { kind: LinkKind::Fifo, rate_bytes_s: SOUND_BYTES_S, clients: 1 });
+        let mut ready = script.pipe(main);
+        let mut free = script.pipe(main);
+        let mut player = script.clone_task(main);
+        player.set_client("player".into());
+        let mut sound = script.clone_task(main);
+        sound.set_client("sound".into());
+        let fd = script.open(&mut player, "/mnt/music", "O_RDONLY");
+        let heap = script.map_anonymous(&mut player, HEAP_PAGES * 4096);
+        let fragments = seconds * SOUND_BYTES_S / FRAGMENT_BYTES;
+        let mut read = 0;
+        for n in 0..fragments {
+            if n >= BUFFERED {
+                play(script, &mut sound, device, &mut ready, &mut free);
+                script.take(&mut player, &mut free);
+            }
+            decode(script, &mut player, fd, heap, n, &mut read);
+            script.post(&mut player, &mut ready);
+        }
+        for _ in 0..BUFFERED.min(fragments) {
+            play(script, &mut sound, device, &mut ready, &mut free);
+        }
+        script.background(&mut player);
+        script.background(&mut sound);
+    }
+}
+
+/// The device plays one fragment.
+fn play(script: &mut Script<'_>, sound: &mut Task, device: usize, ready: &mut Pipe, free: &mut Pipe) {
+    script.take(sound, ready);
+    script.message(sound, device, FRAGMENT_BYTES);
+    script.mark(sound, "audio");
+    script.post(sound, free);
+}
+
+/// The player makes one fragment.
+fn decode(script: &mut Script<'_>, player: &mut Task, fd: i64, heap: Area, n: u64, read: &mut u64) {
+    while *read < (n + 1) * FRAME_BYTES {
+        script.io(player, "read", fd, READ_BYTES);
+        *read += READ_BYTES;
+    }
+    script.touch(player, heap, 0, HEAP_PAGES, 1, true);
+    script.think_us(player, DECODE_US);
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_fragment_lasts_a_tenth_of_a_second() {
+        assert_eq!(super::FRAGMENT_BYTES * 1000 / super::SOUND_BYTES_S, 92);
+        assert_eq!(super::FRAME_BYTES, 1486);
+    }
+}
