@@ -32,7 +32,9 @@ impl Device {
     /// # Errors
     /// When there is no such path, or its file system lies on no block device (tmpfs, network, overlay).
     pub fn of(path: &Path) -> Result<Self> {
-        let meta = fs::metadata(path).map_err(|e| RecordError::io(path, e))?;
+        let meta = fs::metadata(path).map_err(|e| {
+            RecordError::usage(format!("{}: {e}", path.display()), "name a block device, or a folder that lies on one")
+        })?;
         let number = if meta.file_type().is_block_device() { meta.rdev() } else { meta.dev() };
         Self::numbered(number).ok_or_else(|| {
             RecordError::usage(
@@ -162,5 +164,7 @@ mod tests {
     fn a_path_without_a_device_says_what_to_do() {
         let error = Device::of(Path::new("/proc")).unwrap_err();
         assert!(error.to_string().contains("no block device"), "{error}");
+        let error = Device::of(Path::new("/no/such/device")).unwrap_err();
+        assert!(matches!(error, RecordError::Usage { .. }), "{error}");
     }
 }
