@@ -32,6 +32,9 @@ impl Lab {
         {
             return Err("no tracefs");
         }
+        if !Path::new("/sys/kernel/tracing/events/block/block_rq_issue").exists() {
+            return Err("this kernel has no block events");
+        }
         let dir = tempfile::tempdir().map_err(|_| "no temporary folder")?;
         let path = |name: &str| dir.path().join(name).display().to_string();
         fs::File::create(path("image")).and_then(|f| f.set_len(64 << 20)).map_err(|_| "no space")?;
