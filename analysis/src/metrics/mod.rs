@@ -30,8 +30,12 @@ use crate::cell::CellData;
 use crate::compare::Rule;
 use crate::error::Result;
 use crate::matrix::Matrix;
-use crate::model::{Column, Section};
+use crate::model::{Axis, Column, Join, Line, Plane, Section, Unit};
 use crate::recorded::Recorded;
+use crate::stats::envelope;
+
+/// Most points of a line of [`Context::over_time`].
+const LEVEL_POINTS: usize = 400;
 
 /// All metrics, in the order of the report.
 pub(crate) fn registry() -> Vec<Box<dyn Collect>> {
@@ -117,6 +121,33 @@ impl Context<'_> {
     /// Facts with the label of their cell.
     fn labelled<'f, F>(&'f self, facts: &'f [F]) -> impl Iterator<Item = (&'f str, &'f F)> {
         self.cells.iter().map(|c| c.label.as_str()).zip(facts)
+    }
+
+    /// A level in MiB over the time in seconds, a line a cell, thinned where it is long.
+    fn over_time<F>(
+        &self,
+        facts: &[F],
+        id: &str,
+        caption: &str,
+        level: &str,
+        of: impl Fn(&F) -> &Vec<(f64, f64)>,
+    ) -> Plane {
+        let longest = facts.iter().map(|f| of(f).len()).max().unwrap_or(0);
+        let line = |(label, f): (&str, &F)| Line {
+            label: label.to_string(),
+            group: label.to_string(),
+            join: Join::Straight,
+            points: envelope(of(f), LEVEL_POINTS / 2),
+        };
+        Plane {
+            id: id.to_string(),
+            label: String::new(),
+            caption: caption.to_string(),
+            x: Axis::linear("time", Unit::Seconds),
+            y: Axis::linear(level, Unit::Mib),
+            lines: self.labelled(facts).map(line).collect(),
+            thinned_from: (longest > LEVEL_POINTS).then_some(longest),
+        }
     }
 
     /// True if the cell of row `i` ran to its end: only then can it be best.

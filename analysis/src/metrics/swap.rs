@@ -7,12 +7,8 @@
 use super::{Context, Metric};
 use crate::cell::{CellData, seconds};
 use crate::error::Result;
-use crate::model::{Axis, Better, Block, Cell, Column, Definition, Join, Line, Plane, Section, Table, Unit};
+use crate::model::{Better, Block, Cell, Column, Definition, Section, Table, Unit};
 use crate::recorded::Recorded;
-use crate::stats::envelope;
-
-/// Most points of a line.
-const POINTS: usize = 400;
 
 pub(crate) struct Swap;
 
@@ -110,24 +106,7 @@ impl Metric for Swap {
                 ]);
             }
         }
-        let longest = facts.iter().map(|f| f.line.len()).max().unwrap_or(0);
-        let chart = Plane {
-            id: "swap-level".to_string(),
-            label: String::new(),
-            caption: "Swap space in use.".to_string(),
-            x: Axis::linear("time", Unit::Seconds),
-            y: Axis::linear("in use", Unit::Mib),
-            lines: context
-                .labelled(facts)
-                .map(|(label, f)| Line {
-                    label: label.to_string(),
-                    group: label.to_string(),
-                    join: Join::Straight,
-                    points: envelope(&f.line, POINTS / 2),
-                })
-                .collect(),
-            thinned_from: (longest > POINTS).then_some(longest),
-        };
+        let chart = context.over_time(facts, "swap-level", "Swap space in use.", "in use", |f| &f.line);
         Some(Section {
             id: "swap".to_string(),
             title: "Swap".to_string(),

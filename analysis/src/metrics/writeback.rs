@@ -6,14 +6,12 @@
 use super::{Context, Metric};
 use crate::cell::{CAUSES, CellData, millis, seconds};
 use crate::error::Result;
-use crate::model::{Axis, Better, Block, Cell, Column, Definition, Join, Line, Plane, Section, Table, Unit};
+use crate::model::{Better, Block, Cell, Column, Definition, Section, Table, Unit};
 use crate::recorded::Recorded;
-use crate::stats::{envelope, mean};
+use crate::stats::mean;
 use crate::who::Who;
 use indexmap::IndexMap;
 
-/// Most points of a line.
-const POINTS: usize = 400;
 /// Clients listed for each variant: those throttled longest.
 const LISTED: usize = 4;
 
@@ -105,24 +103,13 @@ impl Metric for Writeback {
             blocks.push(Block::Table(who_was_throttled(context, facts)));
         }
         if dirty {
-            let longest = facts.iter().map(|f| f.dirty.len()).max().unwrap_or(0);
-            blocks.push(Block::Plane(Plane {
-                id: "dirty-level".to_string(),
-                label: String::new(),
-                caption: "Dirty pages over time.".to_string(),
-                x: Axis::linear("time", Unit::Seconds),
-                y: Axis::linear("dirty", Unit::Mib),
-                lines: context
-                    .labelled(facts)
-                    .map(|(label, f)| Line {
-                        label: label.to_string(),
-                        group: label.to_string(),
-                        join: Join::Straight,
-                        points: envelope(&f.dirty, POINTS / 2),
-                    })
-                    .collect(),
-                thinned_from: (longest > POINTS).then_some(longest),
-            }));
+            blocks.push(Block::Plane(context.over_time(
+                facts,
+                "dirty-level",
+                "Dirty pages over time.",
+                "dirty",
+                |f| &f.dirty,
+            )));
         }
         Some(Section {
             id: "writeback".to_string(),

@@ -3,6 +3,7 @@
 //! Merging is that of `drivers/block/elevator.c` (2.6.12) and `block/elevator.c` (6.1): the request merged last, then by
 //! its end, then by its start. The choice is `as_choose_req`, `cfq_choose_req` and `bfq_choose_req`, which are one rule.
 
+use super::super::list::List;
 use super::super::request::{NIL, Requests};
 use super::super::{Bio, RqId};
 use super::merge_hash::MergeHash;
@@ -91,6 +92,23 @@ pub(super) fn attach(
         }
     };
     (a != NIL && b != NIL && joinable(rqs, a, b, cx)).then_some((a, b))
+}
+
+/// Request `a` is about to swallow `b`: if `b` expires earlier, `a` takes over its deadline and its place in the FIFO (what
+/// `*_merged_requests` of all these schedulers do). True if it did.
+pub(super) fn take_place<T: PartialOrd>(
+    rqs: &mut Requests,
+    fifo: &mut List,
+    (a, deadline): (RqId, &mut T),
+    (b, older): (RqId, T),
+) -> bool {
+    let takes = older < *deadline;
+    if takes {
+        *deadline = older;
+        fifo.remove(rqs, a);
+        fifo.insert_before(rqs, b, a);
+    }
+    takes
 }
 
 /// Request `b` begins where `a` ends, and both make one within the limits.

@@ -392,14 +392,12 @@ impl Elevator for Anticipatory {
         let dir = usize::from(sync);
         if let Some((a, b)) = adjacent::attach(rqs, &self.nodes, rq, end, bio, cx) {
             let (older, task) = (self.notes[b as usize].deadline, self.notes[b as usize].task);
-            if older < self.notes[a as usize].deadline {
-                self.notes[a as usize].deadline = older;
+            let note = &mut self.notes[a as usize];
+            if adjacent::take_place(rqs, &mut self.fifo[dir], (a, &mut note.deadline), (b, older)) {
                 // The survivor belongs to the process whose deadline it took over.
                 let was = std::mem::replace(&mut self.notes[a as usize].task, task);
                 self.processes.entry(was).or_default().queued -= 1;
                 self.processes.entry(task).or_default().queued += 1;
-                self.fifo[dir].remove(rqs, a);
-                self.fifo[dir].insert_before(rqs, b, a);
             }
             self.unqueue(rqs, b);
             rqs.absorb(a, b);

@@ -8,6 +8,7 @@ use kreplay_traces::units::Nanos;
 use super::super::list::List;
 use super::super::request::{NIL, Requests};
 use super::super::{Bio, Dir, IoClass, RqId};
+use super::adjacent;
 use super::merge_hash::MergeHash;
 use super::rbtree::{Nodes, SectorTree};
 use super::{Context, Elevator, End, Spot, Verdict};
@@ -139,12 +140,9 @@ impl MqDeadline {
         if x.end() != y.sector || x.nr + y.nr > cx.max_sectors || x.segments + y.segments > cx.max_segments {
             return None;
         }
-        if self.notes[b as usize].deadline < self.notes[a as usize].deadline {
-            self.notes[a as usize].deadline = self.notes[b as usize].deadline;
-            let fifo = &mut self.classes[class as usize].fifo[dir];
-            fifo.remove(rqs, a);
-            fifo.insert_before(rqs, b, a);
-        }
+        let older = self.notes[b as usize].deadline;
+        let fifo = &mut self.classes[class as usize].fifo[dir];
+        adjacent::take_place(rqs, fifo, (a, &mut self.notes[a as usize].deadline), (b, older));
         let class = &mut self.classes[class as usize];
         if class.next[dir] == b {
             class.next[dir] = self.nodes.next(b);

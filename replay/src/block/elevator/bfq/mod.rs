@@ -365,12 +365,8 @@ impl Elevator for Bfq {
         }
         if let Some((a, b)) = adjacent::attach(rqs, &self.nodes, rq, end, bio, cx) {
             let older = self.notes[b as usize].deadline;
-            if older < self.notes[a as usize].deadline {
-                self.notes[a as usize].deadline = older;
-                let fifo = &mut self.queues[own as usize].fifo;
-                fifo.remove(rqs, a);
-                fifo.insert_before(rqs, b, a);
-            }
+            let fifo = &mut self.queues[own as usize].fifo;
+            adjacent::take_place(rqs, fifo, (a, &mut self.notes[a as usize].deadline), (b, older));
             if self.q(own).next == b {
                 self.q_mut(own).next = a;
             }
