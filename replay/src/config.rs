@@ -91,6 +91,9 @@ pub struct MachineConfig {
     pub touch_ns: u64,
     /// CPU time to look at one page in reclaim, ns.
     pub scan_page_ns: u64,
+    /// CPU time to put a page into the page cache beside the copy, ns: memory, tree, list, place of the block.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub page_cache_add_ns: u64,
     /// CPU time to build and queue one block I/O, ns.
     pub submit_ns: u64,
     /// From the end of a request's service until the kernel has handled the interrupt and can start the next, ns for

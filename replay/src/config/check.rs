@@ -126,6 +126,7 @@ fn machine(c: &Config) -> Result<(), Wrong> {
         ("machine.fault-ns", m.fault_ns),
         ("machine.touch-ns", m.touch_ns),
         ("machine.scan-page-ns", m.scan_page_ns),
+        ("machine.page-cache-add-ns", m.page_cache_add_ns),
         ("machine.submit-ns", m.submit_ns),
         ("machine.completion-page-ns", m.completion_page_ns),
     ] {

@@ -6,6 +6,7 @@ pub mod golden;
 pub mod linux24;
 pub mod nfsd;
 pub mod order;
+pub mod pipeline;
 pub mod recordings;
 pub mod schedulers;
 pub mod scores;

@@ -123,6 +123,16 @@ impl Sim<'_> {
         Flow::Continue
     }
 
+    /// A frame came back for a page of the page cache: use it, unless somebody else was faster. True if the page is the
+    /// caller's to fill.
+    pub(super) fn adopt(&mut self, id: u32, zone: usize) -> bool {
+        let ours = self.mm.adopt_frame(id, zone);
+        if ours {
+            self.charge(self.config.machine.page_cache_add_ns);
+        }
+        ours
+    }
+
     pub(super) fn step_reclaim(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
         let Some(mut cur) = self.tasks[t as usize].reclaim else { unreachable!("a reclaim frame without its cursor") };
         let need = reclaim::step(&self.config.reclaim, &mut self.mm, &mut cur, &self.limits);

@@ -286,7 +286,7 @@ impl Sim<'_> {
                     return Flow::Continue;
                 }
                 self.tasks[t as usize].set_top(Frame::ReadAround { first: first + 1, end, at: Bring::Next });
-                if self.mm.adopt_frame(first, zone as usize) {
+                if self.adopt(first, zone as usize) {
                     self.mm.set(first, flag::READAHEAD);
                     self.tasks[t as usize].push(Frame::ReadPage {
                         page: first,

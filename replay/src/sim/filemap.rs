@@ -249,7 +249,7 @@ impl Sim<'_> {
                     }
                     return Flow::Continue;
                 }
-                if !self.mm.adopt_frame(id, zone as usize) {
+                if !self.adopt(id, zone as usize) {
                     // Somebody else brought it in while we slept.
                     set(self, at, run, Fill::Next);
                     return Flow::Continue;

@@ -95,7 +95,18 @@ impl Sim<'_> {
     pub(super) fn dirtied_one(&mut self, t: u32) -> bool {
         let w = &mut self.tasks[t as usize].dirty;
         w.dirtied += 1;
-        self.flushing.estimator.due(w)
+        let due = self.flushing.estimator.due(w);
+        self.arm_flusher();
+        due
+    }
+
+    /// The first file that becomes dirty while none was has the flusher look a period later (`wb_wakeup_delayed`).
+    fn arm_flusher(&mut self) {
+        let now = self.local_now();
+        if self.flushing.timer <= now && self.config.writeback.interval_ms > 0 {
+            self.flushing.timer = now + Nanos::from_millis(self.config.writeback.interval_ms);
+            self.events.push(self.flushing.timer, Event::Daemon(self.bdflush));
+        }
     }
 
     /// `balance_dirty_pages`.
@@ -105,7 +116,7 @@ impl Sim<'_> {
             return Flow::Continue;
         }
         let levels = self.levels();
-        if !levels.is_free() {
+        if !levels.is_free() || self.mm.dirty_pages() > levels.background {
             self.wake_daemon(self.bdflush);
         }
         let (dirtied, written) = self.totals();
@@ -186,6 +197,11 @@ impl Sim<'_> {
         if l.strict { dirty > l.dev_background } else { dirty > l.background }
     }
 
+    /// A file that became dirty then is due now (`vm.dirty_expire_centisecs`).
+    fn is_old(&self, since: Nanos, now: Nanos) -> bool {
+        since + Nanos::from_millis(self.config.writeback.expire_ms) <= now
+    }
+
     /// Anything dirty, and when the oldest of it became so.
     fn oldest_dirty(&self) -> Option<Nanos> {
         self.mm.ws.as_ref()?.dirty.iter().filter(|d| d.0 > 0).map(|d| d.1).min()
@@ -200,7 +216,7 @@ impl Sim<'_> {
                 let expired = now.saturating_sub(Nanos::from_millis(self.config.writeback.expire_ms));
                 let oldest = self.oldest_dirty();
                 let background = self.over_background();
-                let due = oldest.is_some_and(|o| o <= expired);
+                let due = oldest.is_some_and(|o| self.is_old(o, now));
                 let stuck = std::mem::take(&mut self.flushing.fruitless);
                 if stuck || oldest.is_none() || !(background || due || self.flushing.all) {
                     self.flushing.all &= stuck;
@@ -273,9 +289,10 @@ impl Sim<'_> {
         let expired = self.flushing.older_than;
         let dirty = &self.mm.ws.as_ref()?.dirty;
         if !self.flushing.all && !self.over_background() {
-            let age = self.local_now().saturating_sub(Nanos::from_millis(self.config.writeback.expire_ms));
-            self.flushing.io.retain(|f| dirty[*f as usize].1 <= age);
-            self.flushing.more.retain(|f| dirty[*f as usize].1 <= age);
+            let now = self.local_now();
+            let expire = Nanos::from_millis(self.config.writeback.expire_ms);
+            self.flushing.io.retain(|f| dirty[*f as usize].1 + expire <= now);
+            self.flushing.more.retain(|f| dirty[*f as usize].1 + expire <= now);
         }
         let reason = self.flushing.all || self.over_background();
         let f = &mut self.flushing;
@@ -293,8 +310,8 @@ impl Sim<'_> {
                 .map(|(i, d)| (d.1, i))
                 .collect();
             if !reason {
-                let age = self.now.saturating_sub(Nanos::from_millis(self.config.writeback.expire_ms));
-                due.retain(|(since, _)| *since <= age);
+                let expire = Nanos::from_millis(self.config.writeback.expire_ms);
+                due.retain(|(since, _)| *since + expire <= self.now);
             }
             due.sort_unstable();
             f.io.extend(due.into_iter().map(|(_, i)| i));

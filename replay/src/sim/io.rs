@@ -294,7 +294,7 @@ impl Sim<'_> {
                     self.charge(self.config.machine.syscall_ns);
                     return Flow::Yield;
                 }
-                if self.mm.adopt_frame(page, zone as usize) {
+                if self.adopt(page, zone as usize) {
                     self.mm.unlock(page);
                     self.submit_bread(t, page);
                 } else {

@@ -33,6 +33,8 @@ mod write;
 #[cfg(test)]
 mod clock_tests;
 #[cfg(test)]
+mod flusher_tests;
+#[cfg(test)]
 mod invariants;
 #[cfg(test)]
 mod signatures;

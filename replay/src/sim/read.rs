@@ -212,7 +212,9 @@ impl Sim<'_> {
             op.at = At::Loop;
             return Flow::Continue;
         }
-        if !self.mm.adopt_frame(id, zone as usize) {
+        let ours = self.adopt(id, zone as usize);
+        let op = &mut self.tasks[t as usize].op;
+        if !ours {
             op.at = At::Loop;
             return Flow::Continue;
         }
@@ -303,7 +305,7 @@ impl Sim<'_> {
                 }
                 let id = op.first + base + u32::from(done);
                 self.tasks[t as usize].set_top(Frame::Readahead { base, done, max, at: Bring::Next });
-                if self.mm.adopt_frame(id, zone as usize) {
+                if self.adopt(id, zone as usize) {
                     self.mm.set(id, flag::READAHEAD);
                     self.mm.counters.readahead_pages += 1;
                     self.tasks[t as usize].push(Frame::ReadPage { page: id, kind: BioKind::Readahead, mapped: false });

@@ -153,7 +153,7 @@ impl Sim<'_> {
             op.end = op.pos;
             return Flow::Continue;
         }
-        if !self.mm.adopt_frame(id, zone as usize) {
+        if !self.adopt(id, zone as usize) {
             return Flow::Continue;
         }
         self.mm.refault(id, false);

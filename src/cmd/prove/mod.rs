@@ -1,5 +1,6 @@
 //! `kreplay prove KIND DIR`.
 
+mod pipeline;
 mod recordings;
 mod schedulers;
 
@@ -8,6 +9,7 @@ use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::{signal, stdout};
 use kreplay_replay::prove::order::OrderReport;
+use kreplay_replay::prove::pipeline::PipelineReport;
 use kreplay_replay::prove::recordings::RecordingsReport;
 use kreplay_replay::prove::scores::ScoreReport;
 use kreplay_replay::prove::{ExactReport, FigureReport, blocktrace, elevator, golden, linux24, median_error, nfsd};
@@ -31,6 +33,7 @@ enum Report {
     Figures(FigureReport),
     Exact(ExactReport),
     Recordings(RecordingsReport),
+    Pipeline(PipelineReport),
     Scores(ScoreReport),
 }
 
@@ -72,6 +75,11 @@ static KINDS: &[Kind] = &[
         run: |dir, _| golden::run(dir).map(Report::Exact),
     },
     Kind {
+        name: "pipeline",
+        about: "times of the chain of tasks that another page-cache model was evaluated on (tests/data/pipeline-2021.csv)",
+        run: |file, stop| kreplay_replay::prove::pipeline::run(file, stop).map(Report::Pipeline),
+    },
+    Kind {
         name: "nfsd",
         about: "a file server's reply strategies against another model of the same rules",
         run: |file, _| nfsd::run(file).map(Report::Exact),
@@ -84,6 +92,7 @@ impl Report {
             Report::Figures(r) => r.holds(),
             Report::Exact(r) => r.holds(),
             Report::Recordings(r) => r.holds(),
+            Report::Pipeline(r) => r.holds(),
             Report::Scores(r) => r.holds(),
         }
     }
@@ -113,6 +122,7 @@ pub(crate) fn run(cli: &Cli, args: &ProveArgs) -> Result<Exit> {
             Report::Figures(r) => stdout::print_json(&serde_json::json!(r))?,
             Report::Exact(r) => stdout::print_json(&serde_json::json!(r))?,
             Report::Recordings(r) => stdout::print_json(&serde_json::json!(r))?,
+            Report::Pipeline(r) => stdout::print_json(&serde_json::json!(r))?,
             Report::Scores(r) => stdout::print_json(&serde_json::json!(r))?,
         }
     } else {
@@ -120,6 +130,7 @@ pub(crate) fn run(cli: &Cli, args: &ProveArgs) -> Result<Exit> {
             Report::Figures(r) => figures_text(kind, r),
             Report::Exact(r) => exact_text(kind, r),
             Report::Recordings(r) => recordings::text(r),
+            Report::Pipeline(r) => pipeline::text(r),
             Report::Scores(r) => scores::text(kind, r),
         };
         stdout::print(&text)?;

@@ -40,6 +40,7 @@ mod make;
 mod netatalk;
 mod nfsd;
 mod params;
+mod pipeline;
 mod pollute;
 mod program;
 mod read;
@@ -87,6 +88,7 @@ pub static LOADS: &[Load] = &[
     coredump::LOAD,
     interleave::LOAD,
     nfsd::LOAD,
+    pipeline::LOAD,
 ];
 
 /// Loads under another name with some parameters set.

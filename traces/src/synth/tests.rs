@@ -309,6 +309,7 @@ fn every_load_is_made_at_its_defaults_or_smaller() {
         ("pollute", &["big_mib=1", "walk=1", "pause_ms=10"]),
         ("interleave", &["requests=10"]),
         ("nfsd", &[]),
+        ("pipeline", &["size_mb=3", "tasks=2"]),
     ] {
         let (seen, made) = loose(name, settings);
         assert_eq!(made.rows.cast_signed(), seen.last_line, "{name}");
