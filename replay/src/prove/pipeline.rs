@@ -107,7 +107,8 @@ fn parse(text: &str) -> Result<Vec<Recorded>, String> {
         let wrong = || format!("line {}: expected a positive number for each column of the header", i + 1);
         let cells: Vec<f64> =
             line.split(',').map(|c| c.trim().parse()).collect::<Result<_, _>>().map_err(|_| wrong())?;
-        if cells.len() != header.split(',').count() || cells.len() % 2 > 0 || cells.iter().any(|c| *c <= 0.0) {
+        if cells.len() != header.split(',').count() || !cells.len().is_multiple_of(2) || cells.iter().any(|c| *c <= 0.0)
+        {
             return Err(wrong());
         }
         let tasks = cells[2..].chunks_exact(2).map(|c| [c[0], c[1]]).collect();
