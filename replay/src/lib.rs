@@ -11,6 +11,7 @@ pub mod dirty;
 pub mod fit;
 pub mod matrix;
 pub mod mm;
+pub mod model;
 pub mod net;
 pub mod program;
 pub mod prove;

@@ -97,10 +97,6 @@ impl CellSpec<'_> {
     }
 
     pub(super) fn header(&self, id: String) -> CellHeader {
-        let mut checked: Vec<String> = self.variant.checked.clone();
-        if !checked.is_empty() && !self.variant.changes.is_empty() {
-            checked.push(format!("(that was without {})", self.variant.changes.join(", ")));
-        }
         CellHeader {
             id,
             trace: self.trace.program.trace_id.clone(),
@@ -111,7 +107,8 @@ impl CellSpec<'_> {
             config: self.variant.config.clone(),
             config_hash: self.variant.config_hash(),
             code_version: self.plan.code_version.clone(),
-            checked_against: checked,
+            checked_against: self.variant.checked.clone(),
+            model: crate::model::lines(self.variant),
             assumptions: self.variant.assumptions(),
         }
     }

@@ -5,8 +5,8 @@ use super::plan::{CellSpec, Plan};
 use crate::block::IoRecord;
 use crate::program::Program;
 use crate::results::{
-    CallRow, CellInfo, CellWriter, ClientRow, Counters, EventRow, MarkRow, ResultError, ResultSink, SampleRow,
-    TEMP_PREFIX,
+    CallRow, CellInfo, CellWriter, ClientRow, Counters, EventRow, EvictionRow, MarkRow, ResultError, ResultSink,
+    SampleRow, TEMP_PREFIX,
 };
 use crate::variant::Variant;
 use kreplay_traces::units::Nanos;
@@ -272,6 +272,9 @@ impl ResultSink for Watched<'_, '_> {
     }
     fn event(&mut self, row: &EventRow) {
         self.writer.event(row);
+    }
+    fn evicted(&mut self, row: &EvictionRow) {
+        self.writer.evicted(row);
     }
     fn client(&mut self, row: &ClientRow) {
         self.writer.client(row);

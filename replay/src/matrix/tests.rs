@@ -86,7 +86,7 @@ fn results_are_the_same_bytes_with_any_number_of_threads() {
     run(two.path(), &plan, &Toy::default(), false, 4);
     let files = relative(one.path());
     assert_eq!(files, relative(two.path()));
-    assert_eq!(files.len(), 6 * 8 + 1);
+    assert_eq!(files.len(), 6 * 9 + 1);
     let folder = "/trace=0123456789abcdef/variant=linux-2.4.16+elevator.read-latency%3D64/seed=1/cell.json";
     assert!(files.iter().any(|(p, _)| p == folder), "{:?}", files.iter().map(|f| &f.0).collect::<Vec<_>>());
 }

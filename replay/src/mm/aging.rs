@@ -240,7 +240,7 @@ impl Mm {
                 self.remove_from_page_cache(id);
             }
             self.page_mut(id).age = rules.start;
-            self.counters.evicted_pages += 1;
+            self.note_evicted(id);
             self.zones.pressure += u64::from(!rules.pressure_per_attempt);
             return true;
         }

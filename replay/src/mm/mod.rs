@@ -8,6 +8,7 @@
 pub mod aging;
 pub mod buffer;
 pub mod clock;
+pub mod evictions;
 pub mod lru;
 pub mod namecache;
 pub mod page;
@@ -21,6 +22,7 @@ use crate::program::Program;
 use crate::results::Counters;
 use buffer::{BufList, BufferLists};
 use clock::Clock;
+use evictions::Evictions;
 use kreplay_traces::units::Nanos;
 use lru::Lru;
 use namecache::NameCache;
@@ -72,6 +74,8 @@ pub struct Mm {
     pub counters: Counters,
     /// Pages that were unlocked or whose buffer was: their waiters are to be woken.
     pub unlocked: Vec<u32>,
+    /// Pages that reclaim threw out, for the result table.
+    pub evictions: Evictions,
     /// Somebody asked for bdflush.
     pub wake_bdflush: bool,
     /// `page_launder` writes (-ac with launder): so many pages could not be cleaned without.
@@ -158,6 +162,7 @@ impl Mm {
             counters: Counters { min_free_kib: free * 4, ..Counters::default() },
             zones,
             unlocked: Vec::new(),
+            evictions: Evictions::default(),
             wake_bdflush: false,
             should_write: false,
             cache_pages: 0,

@@ -391,7 +391,7 @@ fn without_buffers(mm: &mut Mm, cur: &mut Cursor, id: u32) -> bool {
         let zone = mm.remove_from_page_cache(id);
         mm.zones.give(zone);
         cur.cleaned += 1;
-        mm.counters.evicted_pages += 1;
+        mm.note_evicted(id);
         return true;
     }
     if mm.page(id).in_use() {

@@ -19,7 +19,8 @@ const SYSTEM_TASKS: u32 = 5;
 
 /// What the hand came to.
 enum Hand {
-    Freed(usize),
+    /// This page's frame, of this zone.
+    Freed(u32, usize),
     Write(u32),
     WritePage(u32),
     Nothing,
@@ -35,8 +36,8 @@ pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &
                 cur.phase = Phase::Scan;
             }
             Phase::Scan if cur.round == HAND => match go_round(mm, cur, limits) {
-                Hand::Freed(zone) => {
-                    if !cur.freed(mm, zone) {
+                Hand::Freed(id, zone) => {
+                    if !cur.freed(mm, id, zone) {
                         return Need::Done(true);
                     }
                     cur.scan_left = budget(mm, cur);
@@ -117,7 +118,7 @@ fn go_round(mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits) -> Hand {
                 continue;
             }
             mm.remove_from_swap_cache(id);
-            return Hand::Freed(mm.remove_anon(id));
+            return Hand::Freed(id, mm.remove_anon(id));
         }
         if referenced || p.any(flag::ANON) {
             continue;
@@ -130,7 +131,7 @@ fn go_round(mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits) -> Hand {
                 if p.any(flag::BUFFER) {
                     mm.drop_buffer(id);
                 }
-                return Hand::Freed(mm.remove_from_page_cache(id));
+                return Hand::Freed(id, mm.remove_from_page_cache(id));
             }
             if cur.flags.io && p.any(flag::BUF_DIRTY) {
                 // The second time round it is written.
@@ -150,7 +151,7 @@ fn go_round(mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits) -> Hand {
             continue;
         }
         if !mm.page_cache_under_min() && !p.any(flag::ORPHAN) {
-            return Hand::Freed(mm.remove_from_page_cache(id));
+            return Hand::Freed(id, mm.remove_from_page_cache(id));
         }
     }
     Hand::Nothing

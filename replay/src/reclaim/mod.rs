@@ -134,14 +134,14 @@ impl Cursor {
         }
     }
 
-    /// A frame was freed: keep it or give it back. Returns false when nothing more is wanted.
-    fn freed(&mut self, mm: &mut Mm, zone: usize) -> bool {
+    /// The frame of page `id` was freed: keep it or give it back. Returns false when nothing more is wanted.
+    fn freed(&mut self, mm: &mut Mm, id: u32, zone: usize) -> bool {
         if self.keeps_first && self.kept.is_none() {
             self.kept = Some(zone as u8);
         } else {
             mm.zones.give(zone);
         }
-        mm.counters.evicted_pages += 1;
+        mm.note_evicted(id);
         self.want -= 1;
         self.want > 0
     }

@@ -288,7 +288,7 @@ fn finish_page(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, id: u32) -> b
     } else {
         mm.remove_from_page_cache(id)
     };
-    cur.freed(mm, zone)
+    cur.freed(mm, id, zone)
 }
 
 /// Another mapped page: false if it was one too many, which ends the pass.

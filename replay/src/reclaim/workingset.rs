@@ -273,7 +273,7 @@ fn judge(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, id: u32) -> Option<
     }
     let zone = mm.remove_from_page_cache(id);
     mm.leave_shadow(id);
-    free(mm, cur, zone);
+    free(mm, cur, id, zone);
     None
 }
 
@@ -309,15 +309,15 @@ fn judge_anon(mm: &mut Mm, cur: &mut Cursor, id: u32) -> Option<Need> {
     mm.remove_from_swap_cache(id);
     let zone = mm.remove_anon(id);
     mm.leave_shadow(id);
-    free(mm, cur, zone);
+    free(mm, cur, id, zone);
     None
 }
 
-fn free(mm: &mut Mm, cur: &mut Cursor, zone: usize) {
+fn free(mm: &mut Mm, cur: &mut Cursor, id: u32, zone: usize) {
     debug_assert_eq!(zone, NORMAL);
     cur.run.freed += 1;
     cur.run.reclaimed += 1;
-    mm.counters.evicted_pages += 1;
+    mm.note_evicted(id);
     mm.zones.give(zone);
 }
 

@@ -3,6 +3,7 @@
 use super::error::{Result, ResultError};
 use super::table_file::TableInfo;
 use crate::config::Config;
+use crate::model::ModelLine;
 use crate::program::{Coverage, Program};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,9 @@ pub struct CellHeader {
     pub code_version: String,
     /// What the variant was checked against.
     pub checked_against: Vec<String>,
+    /// What is modelled of it, what was compared, the error; see [`crate::model`].
+    #[serde(default)]
+    pub model: Vec<ModelLine>,
     /// Choices that rest on conclusions.
     pub assumptions: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! A sink that keeps every row in memory.
 
-use super::{CallRow, ClientRow, Counters, EventRow, MarkRow, ResultSink, SampleRow};
+use super::{CallRow, ClientRow, Counters, EventRow, EvictionRow, MarkRow, ResultSink, SampleRow};
 use crate::block::IoRecord;
 
 /// Keeps what it is given, in order. For tests and `prove`; memory grows with the run.
@@ -12,6 +12,7 @@ pub struct MemorySink {
     pub samples: Vec<SampleRow>,
     pub marks: Vec<MarkRow>,
     pub events: Vec<EventRow>,
+    pub evictions: Vec<EvictionRow>,
     pub clients: Vec<ClientRow>,
     /// Set once the run has ended.
     pub counters: Option<Counters>,
@@ -32,6 +33,9 @@ impl ResultSink for MemorySink {
     }
     fn event(&mut self, row: &EventRow) {
         self.events.push(row.clone());
+    }
+    fn evicted(&mut self, row: &EvictionRow) {
+        self.evictions.push(*row);
     }
     fn client(&mut self, row: &ClientRow) {
         self.clients.push(*row);

@@ -16,7 +16,9 @@ mod writer;
 pub use cell::{CELL_FILE, CellHeader, CellInfo, SCHEMA};
 pub use error::ResultError;
 pub use memory::MemorySink;
-pub use rows::{Blame, CallOp, CallRow, Cause, ClientRow, Counters, EventKind, EventRow, MarkRow, SampleRow};
+pub use rows::{
+    Blame, CallOp, CallRow, Cause, ClientRow, Counters, EventKind, EventRow, EvictionRow, MarkRow, SampleRow,
+};
 pub use table_file::TableInfo;
 pub use writer::{CellWriter, TEMP_PREFIX};
 
@@ -37,6 +39,8 @@ pub trait ResultSink {
     fn mark(&mut self, row: &MarkRow);
     /// Something worth telling happened.
     fn event(&mut self, row: &EventRow);
+    /// Reclaim threw pages of a file out.
+    fn evicted(&mut self, row: &EvictionRow);
     /// A task's totals, once a task at the end of the run, in task order.
     fn client(&mut self, row: &ClientRow);
     /// The run's totals, once at the end.

@@ -257,6 +257,19 @@ pub struct SampleRow {
     pub queue_len: u64,
 }
 
+/// Pages of one file beside each other that reclaim threw out in one step: a row of `evictions`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EvictionRow {
+    /// When.
+    pub time: Nanos,
+    /// File whose data they held.
+    pub file: FileId,
+    /// First page within the file (4 KiB each).
+    pub page: u32,
+    /// How many.
+    pub pages: u32,
+}
+
 /// What a task did over the whole run: a row of `clients`. Names come from the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientRow {

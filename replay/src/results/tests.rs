@@ -49,6 +49,7 @@ fn header(config: Config) -> CellHeader {
         config_hash: "h".to_owned(),
         code_version: "c".to_owned(),
         checked_against: Vec::new(),
+        model: Vec::new(),
         assumptions: Vec::new(),
     }
 }

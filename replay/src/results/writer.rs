@@ -3,8 +3,8 @@
 use super::cell::{CellHeader, CellInfo};
 use super::error::{Result, ResultError};
 use super::table_file::TableFile;
-use super::tables::{Calls, Clients, Columns, CounterRows, Events, Ios, Marks, Samples};
-use super::{CallRow, ClientRow, Counters, EventRow, MarkRow, ResultSink, SampleRow};
+use super::tables::{Calls, Clients, Columns, CounterRows, Events, Evictions, Ios, Marks, Samples};
+use super::{CallRow, ClientRow, Counters, EventRow, EvictionRow, MarkRow, ResultSink, SampleRow};
 use crate::block::IoRecord;
 use crate::program::Program;
 use std::fs::{self, File};
@@ -26,6 +26,7 @@ pub struct CellWriter<'p> {
     counters: TableFile<CounterRows>,
     marks: TableFile<Marks>,
     events: TableFile<Events>,
+    evictions: TableFile<Evictions>,
     error: Option<ResultError>,
 }
 
@@ -51,6 +52,7 @@ impl<'p> CellWriter<'p> {
             counters: TableFile::create(path)?,
             marks: TableFile::create(path)?,
             events: TableFile::create(path)?,
+            evictions: TableFile::create(path)?,
             dir,
             target: target.to_owned(),
             error: None,
@@ -78,6 +80,7 @@ impl<'p> CellWriter<'p> {
             (CounterRows::NAME, self.counters.finish()?),
             (Marks::NAME, self.marks.finish()?),
             (Events::NAME, self.events.finish()?),
+            (Evictions::NAME, self.evictions.finish()?),
         ];
         let tables = tables.into_iter().map(|(name, info)| (name.to_owned(), info)).collect();
         let info = CellInfo::new(header, self.program, tables, finished);
@@ -118,6 +121,9 @@ impl ResultSink for CellWriter<'_> {
     }
     fn event(&mut self, row: &EventRow) {
         push!(self, events, row);
+    }
+    fn evicted(&mut self, row: &EvictionRow) {
+        push!(self, evictions, row, &self.program.files);
     }
     fn client(&mut self, row: &ClientRow) {
         push!(self, clients, row, &self.program.tasks);

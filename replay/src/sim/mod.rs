@@ -475,6 +475,9 @@ impl<'p> Sim<'p> {
             self.now = at;
             self.mm.now = at;
             self.handle(event, sink);
+            if !self.mm.evictions.is_empty() {
+                self.tell_evictions(sink);
+            }
             self.handled += 1;
             self.at_this_time = if self.now > before { 0 } else { self.at_this_time + 1 };
             if self.at_this_time > LIVELOCK_EVENTS {
@@ -493,9 +496,14 @@ impl<'p> Sim<'p> {
                 break false;
             }
         };
+        self.tell_evictions(sink);
         let elapsed = self.ended_at.unwrap_or(self.now);
         self.finish(sink, elapsed);
         Ok(RunSummary { elapsed, events: self.handled, finished })
+    }
+
+    fn tell_evictions(&mut self, sink: &mut dyn ResultSink) {
+        self.mm.take_evictions().iter().for_each(|row| sink.evicted(row));
     }
 
     fn handle(&mut self, event: Event, sink: &mut dyn ResultSink) {

@@ -2,12 +2,14 @@
 
 mod calls;
 mod clients;
+mod evictions;
 mod io;
 mod samples;
 mod small;
 
 pub(super) use calls::Calls;
 pub(super) use clients::Clients;
+pub(super) use evictions::Evictions;
 pub(super) use io::Ios;
 pub(super) use samples::Samples;
 pub(super) use small::{CounterRows, Events, Marks};
