@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::frame::Frame;
 use crate::json;
 use crate::manifest::Entry;
-use crate::model::{CellProvenance, TableProvenance};
-use crate::tables::{Calls, Requests};
+use crate::model::{CellProvenance, TableProvenance, VariantModel};
+use crate::tables::{Calls, Evictions, Requests};
 use indexmap::IndexMap;
 use serde_json::Value;
 use std::cell::OnceCell;
@@ -163,6 +163,14 @@ impl CellData {
         Ok(self.requests.get_or_init(Requests::default))
     }
 
+    /// What reclaim threw out; `None` of results that were made before there was such a table.
+    ///
+    /// # Errors
+    /// What is wrong with the table.
+    pub(crate) fn evictions(&self) -> Result<Option<Evictions>> {
+        self.hashes.contains_key("evictions").then(|| Evictions::read(self)).transpose()
+    }
+
     /// A counter of `counters.parquet`, if the run counted it.
     pub(crate) fn counter(&self, name: &str) -> Option<i64> {
         self.counters.get(name).copied()
@@ -267,6 +275,42 @@ fn provenance(entry: &Entry, document: &Value) -> CellProvenance {
         tables,
         ..bare_provenance(entry)
     }
+}
+
+/// What `cell.json` says of the cell's model.
+pub(crate) fn model_of(entry: &Entry) -> Result<VariantModel> {
+    let path = entry.path.join("cell.json");
+    let document = json::read(&path)?;
+    json::check_schema(&path, &document, SCHEMA)?;
+    let lines = document.get("model").cloned().unwrap_or_default();
+    Ok(VariantModel {
+        variant: entry.variant.clone(),
+        // Results of before the lines were kept have none.
+        lines: serde_json::from_value(lines).unwrap_or_default(),
+        checked: json::texts(&document, "checked_against"),
+    })
+}
+
+/// The models of some cells, each variant once.
+pub(crate) fn models_of<'e>(entries: impl Iterator<Item = &'e Entry>) -> Result<Vec<VariantModel>> {
+    let mut models: Vec<VariantModel> = Vec::new();
+    for entry in entries {
+        if models.iter().all(|m| m.variant != entry.variant) {
+            models.push(model_of(entry)?);
+        }
+    }
+    Ok(models)
+}
+
+/// Models, each variant once.
+pub(crate) fn each_once<'m>(all: impl Iterator<Item = &'m VariantModel>) -> Vec<VariantModel> {
+    let mut models: Vec<VariantModel> = Vec::new();
+    for model in all {
+        if models.iter().all(|m| m.variant != model.variant) {
+            models.push(model.clone());
+        }
+    }
+    models
 }
 
 /// What the manifest alone says of a cell.

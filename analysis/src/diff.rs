@@ -234,6 +234,7 @@ pub fn compare(
         provenance: Provenance {
             analysis_version: env!("CARGO_PKG_VERSION").to_string(),
             comparison_rule: rule.in_words(seeds),
+            models: crate::cell::each_once(before.iter().chain(&after).flat_map(|t| t.models.iter())),
             cells: before.into_iter().chain(after).flat_map(|t| t.provenance).collect(),
             ..Provenance::default()
         },
@@ -255,6 +256,7 @@ struct Figures {
     matrix: Matrix,
     seeds: usize,
     provenance: Vec<crate::model::CellProvenance>,
+    models: Vec<crate::model::VariantModel>,
 }
 
 fn read(side: &Side, options: &Options) -> std::result::Result<Vec<Figures>, DiffError> {
@@ -267,6 +269,7 @@ fn read(side: &Side, options: &Options) -> std::result::Result<Vec<Figures>, Dif
             name: m.name(),
             seeds: m.seeds,
             provenance: m.provenance,
+            models: m.models,
         })
         .collect();
     if let Some(name) = &side.variant {

@@ -25,6 +25,7 @@ pub mod model;
 mod mrc;
 mod recorded;
 pub mod stats;
+mod stays;
 mod tables;
 pub mod timeline;
 mod tradeoffs;
@@ -40,7 +41,7 @@ use kreplay_traces::store::TraceDir;
 use manifest::{Entry, Manifest};
 use matrix::Matrix;
 use metrics::{CellHead, Collect, Context};
-use model::{CellProvenance, Finding, Level, Provenance, Report, TraceReport};
+use model::{CellProvenance, Finding, Level, Provenance, Report, TraceReport, VariantModel};
 use recorded::Recorded;
 use std::path::{Path, PathBuf};
 use tradeoffs::Tradeoffs;
@@ -81,6 +82,7 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
     let rule = Rule { tie_pct: options.tie_pct };
     let several = measured.len() > 1;
     let seeds = measured.iter().map(|m| m.seeds).min().unwrap_or(1);
+    let models = cell::each_once(measured.iter().flat_map(|m| m.models.iter()));
     let (mut traces, mut verdict) = (Vec::new(), Vec::new());
     let (mut provenances, mut recordings) = (Vec::new(), Vec::new());
     for one in measured {
@@ -97,7 +99,7 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
     }
     let after = usize::from(!several && !verdict.is_empty());
     verdict.splice(after..after, lost_cells(&manifest));
-    verdict.extend(unchecked(&provenances));
+    verdict.extend(unchecked(&models));
     verdict.push(Finding::new(Level::Note, rule.in_words(seeds)));
     provenances.extend(manifest.cells.iter().filter(|c| c.state != "done").map(cell::bare_provenance));
     let load = verdict::names(traces.iter().map(|t| matrix::shown(&t.name)));
@@ -113,6 +115,7 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
             analysis_version: env!("CARGO_PKG_VERSION").to_string(),
             comparison_rule: rule.in_words(seeds),
             cells: provenances,
+            models,
             recordings,
         },
     })
@@ -152,6 +155,7 @@ struct Measured {
     metrics: Vec<Box<dyn Collect>>,
     heads: Vec<CellHead>,
     provenance: Vec<CellProvenance>,
+    models: Vec<VariantModel>,
     findings: Vec<Finding>,
     recorded: Recorded,
     recorded_s: Option<f64>,
@@ -229,6 +233,7 @@ fn measure(manifest: &Manifest, entries: &[&Entry], moved: Option<&Moved>) -> Re
         metrics,
         heads,
         provenance,
+        models: cell::models_of(entries.iter().copied())?,
         findings,
         recorded,
         recorded_s,
@@ -319,10 +324,8 @@ fn ended(state: &str) -> String {
 }
 
 /// A warning about variants that were never checked against anything.
-fn unchecked(cells: &[CellProvenance]) -> Option<Finding> {
-    let mut bare: Vec<String> =
-        cells.iter().filter(|c| c.checked_against.is_empty()).map(|c| matrix::shown(&c.variant)).collect();
-    bare.dedup();
+fn unchecked(models: &[VariantModel]) -> Option<Finding> {
+    let bare: Vec<String> = models.iter().filter(|m| m.is_unchecked()).map(|m| matrix::shown(&m.variant)).collect();
     (!bare.is_empty()).then(|| {
         let text = format!(
             "Not checked against any real kernel or recording: {}. Read their figures as what the model says.",

@@ -126,7 +126,7 @@ const LONGEST_NAME: usize = 60;
 
 /// A name for sentences.
 pub(crate) fn shown(name: &str) -> String {
-    let name = &short_variant(name, LONGEST_NAME / 2);
+    let name = &short_variant(name, 0);
     let count = name.chars().count();
     if count <= LONGEST_NAME {
         return name.to_string();

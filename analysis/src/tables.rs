@@ -127,6 +127,39 @@ impl Calls {
     }
 }
 
+/// `evictions.parquet` by columns; one entry a run of pages, in order of time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Evictions {
+    /// When.
+    pub time_ns: Vec<i64>,
+    /// Index into [`Evictions::files`].
+    pub file: Vec<u32>,
+    /// Paths, sorted.
+    pub files: Vec<String>,
+    /// First page within the file.
+    pub page: Vec<i64>,
+    /// How many.
+    pub pages: Vec<i64>,
+}
+
+impl Evictions {
+    /// Reads the table.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn read(cell: &CellData) -> Result<Evictions> {
+        let frame = cell.table("evictions", &["time_ns", "file", "page", "pages"])?;
+        let file = frame.split("file")?;
+        Ok(Evictions {
+            time_ns: frame.whole("time_ns")?,
+            file: file.of_row,
+            files: file.labels,
+            page: frame.whole("page")?,
+            pages: frame.whole("pages")?,
+        })
+    }
+}
+
 /// `io.parquet` by columns; one entry a request, in order of completion.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Requests {
@@ -152,6 +185,8 @@ pub(crate) struct Requests {
     pub kind: Vec<u32>,
     /// What requests are for, sorted.
     pub kinds: Vec<String>,
+    /// Bios that it carries.
+    pub bios: Vec<i64>,
     /// Requests dispatched while it waited.
     pub passed: Vec<i64>,
     /// Distance from the end of the request before, sectors.
@@ -165,7 +200,7 @@ impl Requests {
     /// What is wrong with it.
     pub(crate) fn read(cell: &CellData) -> Result<Requests> {
         let frame = cell.table("io", &["dir", "kind", "dev", "task", "q_ns", "i_ns", "d_ns", "c_ns"])?;
-        let rest = cell.table("io", &["sector_512", "len_bytes", "passed", "seek_sectors"])?;
+        let rest = cell.table("io", &["sector_512", "len_bytes", "bios", "passed", "seek_sectors"])?;
         let (dir, kind) = (frame.split("dir")?, frame.split("kind")?);
         let q_ns = frame.whole("q_ns")?;
         // A stamp that is missing counts as the one before it: the phase is then empty.
@@ -185,6 +220,7 @@ impl Requests {
             kinds: kind.labels,
             sector_512: plain("sector_512")?,
             len_bytes: plain("len_bytes")?,
+            bios: plain("bios")?,
             passed: plain("passed")?,
             seek_sectors: plain("seek_sectors")?,
             q_ns,

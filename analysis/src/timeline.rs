@@ -1,11 +1,12 @@
 //! One run, or one recording, as spans over time, for tools that draw them.
 
-use crate::cell::{CAUSES, CellData};
+use crate::cell::{CAUSES, CellData, model_of};
 use crate::error::Error;
 use crate::manifest::{Entry, Manifest};
 use crate::metrics::blame::cause_name;
 use indexmap::IndexMap;
 use kreplay_traces::error::Error as TraceError;
+use kreplay_traces::event::BlockRow;
 use kreplay_traces::store::TraceDir;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,6 +22,8 @@ pub struct Timeline {
     pub calls: Vec<CallSpan>,
     /// Block requests, in order of completion.
     pub requests: Vec<RequestSpan>,
+    /// What the variant's model was held against, with the error found; empty of a recording.
+    pub held_against: Vec<String>,
     /// Levels once a simulated second: time in nanoseconds, name and KiB.
     pub levels: Vec<(i64, Vec<(&'static str, i64)>)>,
 }
@@ -70,6 +73,10 @@ pub struct RequestSpan {
     pub len_bytes: i64,
     /// Task that queued it.
     pub task: i64,
+    /// Bios that it carries.
+    pub bios: i64,
+    /// When the later ones were queued, nanoseconds; of a recording.
+    pub joined_ns: Vec<i64>,
     /// Queued, inserted, dispatched, completed; nanoseconds.
     pub stamps_ns: [i64; 4],
 }
@@ -113,12 +120,15 @@ pub fn timeline(results_dir: &Path, variant: Option<&str>, seed: Option<i64>) ->
         sector_512: r.sector_512[i],
         len_bytes: r.len_bytes[i],
         task: r.task[i],
+        bios: r.bios[i],
+        joined_ns: Vec::new(),
         stamps_ns: [r.q_ns[i], r.i_ns[i], r.d_ns[i], r.c_ns[i]],
     });
     let frame = cell.table("samples", &["time_ns", "free_kib", "cache_kib", "dirty_kib", "swpd_kib"])?;
     let columns = LEVELS.iter().map(|(_, c)| frame.ints(c)).collect::<crate::Result<Vec<_>>>()?;
     let level = |row: usize| LEVELS.iter().zip(&columns).filter_map(|((n, _), c)| Some((*n, c[row]?))).collect();
     Ok(Timeline {
+        held_against: model_of(entry)?.held_against(),
         label: format!("{}, seed {}", entry.variant, entry.seed),
         tasks: cell.tasks.iter().map(|t| Lane { task: t.task, tid: t.tid, name: t.name.clone() }).collect(),
         calls: spans.collect(),
@@ -127,8 +137,10 @@ pub fn timeline(results_dir: &Path, variant: Option<&str>, seed: Option<i64>) ->
     })
 }
 
-/// The spans of a recording: its system calls that have a duration, and its block requests from dispatch (D) to completion (C)
-/// of the same first sector, with the queueing (Q) and insertion (I) of that sector before it where they were recorded.
+/// The spans of a recording: its system calls that have a duration, and its block requests from dispatch (D) to completion (C).
+///
+/// A request covers the sectors that D names; the bios that were queued (Q) for sectors within them were merged into it, and
+/// the earliest is its beginning.
 ///
 /// # Errors
 /// If a part of the trace is damaged or cannot be read.
@@ -154,41 +166,143 @@ pub fn recorded(trace: &TraceDir) -> Result<Timeline, TraceError> {
         .iter()
         .map(|(tid, task)| Lane { task: i64::from(*task), tid: *tid, name: "thread".to_string() })
         .collect();
-    let mut devices: IndexMap<i64, u32> = IndexMap::new();
-    // By device and sector: when it was queued, inserted and dispatched.
-    let mut open: BTreeMap<(i64, i64), [Option<i64>; 3]> = BTreeMap::new();
-    trace.blocks()?.for_each(|row| {
+    let mut requests = Requests::default();
+    trace.blocks()?.for_each(|row| requests.event(&row))?;
+    timeline.requests = requests.done;
+    Ok(timeline)
+}
+
+/// A bio that waits for the request that takes it.
+#[derive(Clone, Copy)]
+struct Queued {
+    q_ns: Option<i64>,
+    i_ns: Option<i64>,
+}
+
+/// Block events on their way to requests.
+#[derive(Default)]
+struct Requests {
+    devices: IndexMap<i64, u32>,
+    /// By device and first sector.
+    queued: BTreeMap<(i64, i64), Queued>,
+    /// Requests at the device, by device and the first sector that is not yet complete; with their end.
+    at_device: BTreeMap<(i64, i64), (RequestSpan, i64)>,
+    done: Vec<RequestSpan>,
+}
+
+impl Requests {
+    fn event(&mut self, row: &BlockRow<'_>) {
         let Some(sector) = row.sector_512 else { return };
         let key = (row.dev, sector);
-        let stage = match row.action {
-            "Q" => 0,
-            "I" => 1,
-            "D" => 2,
-            "C" => {
-                let Some([q, i, Some(d)]) = open.remove(&key) else { return };
-                let next = devices.len() as u32;
-                let dev = *devices.entry(row.dev).or_insert(next);
-                let i = i.filter(|i| *i <= d).unwrap_or(d);
-                let q = q.filter(|q| *q <= i).unwrap_or(i);
-                timeline.requests.push(RequestSpan {
-                    dev,
-                    read: row.rwbs.contains('R'),
-                    kind: row.rwbs.to_string(),
-                    sector_512: sector,
-                    len_bytes: row.len_bytes.unwrap_or(0),
-                    task: row.pid.unwrap_or(-1),
-                    stamps_ns: [q, i, d, row.time_ns.max(d)],
-                });
-                return;
+        let end = sector.saturating_add(row.len_bytes.unwrap_or(0).max(0) / 512);
+        match row.action {
+            "Q" => {
+                self.queued.entry(key).or_insert(Queued { q_ns: None, i_ns: None }).q_ns.get_or_insert(row.time_ns);
             }
-            _ => return,
-        };
-        let stamps = open.entry(key).or_default();
-        // What is queued again before it was dispatched keeps its first time; what was dispatched begins anew.
-        if stage < 2 && stamps[2].is_some() {
-            *stamps = [None; 3];
+            "I" => {
+                self.queued.entry(key).or_insert(Queued { q_ns: None, i_ns: None }).i_ns.get_or_insert(row.time_ns);
+            }
+            // The second half of a bio that was split has its beginning.
+            "X" => {
+                if let (Some(rest), Some(bio)) = (row.from_sector_512, self.queued.get(&key).copied()) {
+                    self.queued.entry((row.dev, rest)).or_insert(bio);
+                }
+            }
+            "D" => self.dispatch(row, sector, end),
+            // Back in the queue: it will be dispatched again.
+            "R" => {
+                if let Some((request, _)) = self.at_device.remove(&key) {
+                    let [q, i, ..] = request.stamps_ns;
+                    self.queued.insert(key, Queued { q_ns: Some(q), i_ns: Some(i) });
+                }
+            }
+            "C" => self.complete(row, sector, end),
+            _ => {}
         }
-        stamps[stage] = stamps[stage].or(Some(row.time_ns));
-    })?;
-    Ok(timeline)
+    }
+
+    fn dispatch(&mut self, row: &BlockRow<'_>, sector: i64, end: i64) {
+        let last = end.max(sector.saturating_add(1));
+        let parts: Vec<(i64, i64)> =
+            self.queued.range((row.dev, sector)..(row.dev, last)).map(|(key, _)| *key).collect();
+        let bios: Vec<Queued> = parts.iter().filter_map(|key| self.queued.remove(key)).collect();
+        let d = row.time_ns;
+        let i = bios.iter().filter_map(|b| b.i_ns).filter(|i| *i <= d).min().unwrap_or(d);
+        let mut queued: Vec<i64> = bios.iter().filter_map(|b| b.q_ns).filter(|q| *q <= d).collect();
+        queued.sort_unstable();
+        let q = queued.first().copied().filter(|q| *q <= i).unwrap_or(i);
+        let next = self.devices.len() as u32;
+        let dev = *self.devices.entry(row.dev).or_insert(next);
+        let request = RequestSpan {
+            dev,
+            read: row.rwbs.contains('R'),
+            kind: row.rwbs.to_string(),
+            sector_512: sector,
+            len_bytes: row.len_bytes.unwrap_or(0),
+            task: row.pid.unwrap_or(-1),
+            bios: queued.len().max(1) as i64,
+            joined_ns: queued.into_iter().skip(1).collect(),
+            stamps_ns: [q, i, d, d],
+        };
+        self.at_device.insert((row.dev, sector), (request, end));
+    }
+
+    fn complete(&mut self, row: &BlockRow<'_>, sector: i64, end: i64) {
+        let Some((mut request, whole)) = self.at_device.remove(&(row.dev, sector)) else { return };
+        if end > sector && end < whole {
+            self.at_device.insert((row.dev, end), (request, whole));
+            return;
+        }
+        request.stamps_ns[3] = row.time_ns.max(request.stamps_ns[2]);
+        self.done.push(request);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn play(events: &[(&str, i64, i64, i64)]) -> Vec<RequestSpan> {
+        let mut requests = Requests::default();
+        for (action, time_ns, sector, sectors) in events {
+            let row = BlockRow {
+                action,
+                time_ns: *time_ns,
+                sector_512: Some(*sector),
+                len_bytes: Some(sectors * 512),
+                rwbs: "W",
+                ..BlockRow::default()
+            };
+            requests.event(&row);
+        }
+        requests.done
+    }
+
+    #[test]
+    fn merged_bios_belong_to_the_request_that_took_them() {
+        let done = play(&[
+            ("Q", 1, 108, 8),
+            ("I", 2, 108, 8),
+            ("Q", 3, 116, 8),
+            ("M", 3, 116, 8),
+            ("Q", 4, 100, 8),
+            ("F", 4, 100, 8),
+            ("Q", 5, 500, 8),
+            ("D", 6, 100, 24),
+            ("C", 9, 100, 24),
+        ]);
+        assert_eq!(done.len(), 1);
+        assert_eq!((done[0].stamps_ns, done[0].bios), ([1, 2, 6, 9], 3));
+        assert_eq!(done[0].joined_ns, [3, 4]);
+    }
+
+    #[test]
+    fn a_request_ends_when_its_last_part_is_complete_and_may_go_back() {
+        let done = play(&[("Q", 1, 0, 16), ("D", 2, 0, 16), ("C", 3, 0, 8), ("C", 5, 8, 8)]);
+        assert_eq!((done.len(), done[0].stamps_ns), (1, [1, 2, 2, 5]));
+        let done =
+            play(&[("Q", 1, 0, 8), ("I", 1, 0, 8), ("D", 2, 0, 8), ("R", 3, 0, 8), ("D", 4, 0, 8), ("C", 7, 0, 8)]);
+        assert_eq!(done[0].stamps_ns, [1, 1, 4, 7]);
+        assert!(play(&[("C", 5, 0, 8)]).is_empty(), "what was never dispatched is not a request");
+    }
 }

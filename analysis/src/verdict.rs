@@ -154,7 +154,7 @@ impl Evidence<'_> {
         let even = self.standings("last_over_first", false);
         let (best, worst) = (even.first()?, even.last()?);
         let jain = |row: &MatrixRow| {
-            self.matrix.get(row, "jain").map_or(String::new(), |j| format!(", Jain index {:.3}", j.median))
+            self.matrix.get(row, "jain").map_or(String::new(), |j| format!(", Jain's index {:.3} of 1", j.median))
         };
         if !self.rule.differ(best.value, worst.value) {
             let (low, high) = (format!("{:.2}", best.value.median), format!("{:.2}", worst.value.median));
@@ -185,8 +185,10 @@ impl Evidence<'_> {
         }
         let first = names(standings[..self.tied(&standings)].iter().map(|s| s.row.shown.clone()));
         Some(format!(
-            "The slowest {what} are shortest under {first}: 99.9 % take at most {:.2} ms, against {:.2} ms under {}.",
-            best.value.median, worst.value.median, worst.row.shown
+            "The slowest {what} are shortest under {first}: 99.9 % take at most {} ms, against {} ms under {}.",
+            telling(best.value.median),
+            telling(worst.value.median),
+            worst.row.shown
         ))
     }
 
@@ -201,6 +203,15 @@ impl Evidence<'_> {
             earlier_or_later(closest.value.median, recorded)
         ))
     }
+}
+
+/// A time with two digits after the point, or, below that, with two that matter.
+fn telling(ms: f64) -> String {
+    if ms >= 0.1 || ms <= 0.0 {
+        return format!("{ms:.2}");
+    }
+    let digits = 1 - ms.log10().floor() as i32;
+    format!("{ms:.*}", digits.clamp(2, 6) as usize)
 }
 
 /// "12.4 % earlier", with what the seeds say of it.

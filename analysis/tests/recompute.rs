@@ -269,3 +269,110 @@ fn the_causes_of_a_client_follow_from_its_tasks() {
         }
     }
 }
+
+/// Uses of each page of each file, nanoseconds: every call's pages in equal steps, without a page in which the task's last call on
+/// the file ended.
+fn uses(calls: &Rows) -> BTreeMap<(String, i64), Vec<i64>> {
+    let mut rows: Vec<usize> = (0..calls.len()).collect();
+    rows.sort_by_key(|r| (calls.int("start_ns", *r), *r));
+    let mut ends: BTreeMap<(i64, String), i64> = BTreeMap::new();
+    let mut uses: BTreeMap<(String, i64), Vec<i64>> = BTreeMap::new();
+    for r in rows {
+        let (file, op) = (calls.text("file", r).to_string(), calls.text("op", r));
+        let (Some(from), Some(len)) = (calls.ints["offset_bytes"][r], calls.ints["len_bytes"][r]) else { continue };
+        if file.is_empty() || len == 0 || !matches!(op, "read" | "write" | "touch" | "recv-write") {
+            continue;
+        }
+        let before = ends.insert((calls.int("task", r), file.clone()), from + len);
+        let (first, last) = (from / 4096, (from + len - 1) / 4096);
+        for page in first..=last {
+            if page == first && from % 4096 != 0 && before == Some(from) {
+                continue;
+            }
+            let at = calls.int("start_ns", r) + calls.int("dur_ns", r) * (page - first + 1) / (last - first + 1);
+            uses.entry((file.clone(), page)).or_default().push(at);
+        }
+    }
+    uses
+}
+
+#[test]
+fn use_once_and_hot_set_follow_from_calls_and_evictions() {
+    let dir = tempfile::tempdir().unwrap();
+    let written = write_results(dir.path(), &Spec::default()).unwrap();
+    let report = analyse(&written.out, &Options::default()).unwrap();
+    let t = table(&report, "cache");
+    let at = |id: &str| t.columns.iter().position(|c| c.id == id).unwrap();
+    for (row, path) in t.rows.iter().zip(&written.cells) {
+        let (uses, out) = (uses(&Rows::read(path, "calls")), Rows::read(path, "evictions"));
+        let mut gone: BTreeMap<(String, i64), Vec<i64>> = BTreeMap::new();
+        for r in 0..out.len() {
+            for page in 0..out.int("pages", r) {
+                let key = (out.text("file", r).to_string(), out.int("page", r) + page);
+                gone.entry(key).or_default().push(out.int("time_ns", r));
+            }
+        }
+        let (mut evicted, mut wanted, mut once, mut once_wanted, mut hot, mut lost) = (0, 0, 0, 0, 0, 0);
+        let none = Vec::new();
+        for key in uses.keys().chain(gone.keys()).collect::<BTreeSet<_>>() {
+            let (of, mut ends) = (uses.get(key).unwrap_or(&none), gone.get(key).unwrap_or(&none).clone());
+            ends.sort();
+            let mut from = i64::MIN;
+            for end in &ends {
+                let count = of.iter().filter(|u| **u > from && *u <= end).count();
+                let again = of.iter().any(|u| u > end);
+                evicted += 1;
+                wanted += i32::from(again);
+                if count > 1 {
+                    hot += 1;
+                    lost += i32::from(again);
+                } else {
+                    once += 1;
+                    once_wanted += i32::from(again);
+                }
+                from = *end;
+            }
+            hot += i32::from(of.iter().filter(|u| **u > from).count() > 1);
+        }
+        assert!(once_wanted > 0 && lost > 0, "the fixture shows nothing");
+        let pct = |part: i32, of: i32| 100.0 - f64::from(part) / f64::from(of) * 100.0;
+        for (id, value) in [
+            ("well_evicted_pct", pct(wanted, evicted)),
+            ("once_evicted_pct", 100.0 - pct(once, evicted)),
+            ("use_once_pct", pct(once_wanted, once)),
+            ("survival_pct", pct(lost, hot)),
+        ] {
+            assert!(close(row.cells[at(id)].as_number().unwrap(), value), "{id}: {value}, {:?}", row.cells[at(id)]);
+        }
+    }
+}
+
+#[test]
+fn plug_times_follow_from_the_requests() {
+    let dir = tempfile::tempdir().unwrap();
+    let written = write_results(dir.path(), &Spec::default()).unwrap();
+    let report = analyse(&written.out, &Options::default()).unwrap();
+    let t = table(&report, "plug");
+    let at = |id: &str| t.columns.iter().position(|c| c.id == id).unwrap();
+    for (row, path) in t.rows.iter().zip(&written.cells) {
+        let io = Rows::read(path, "io");
+        let n = io.len();
+        let mut moments: Vec<i64> =
+            (0..n).flat_map(|r| ["q_ns", "d_ns", "c_ns"].map(|stamp| io.int(stamp, r))).collect();
+        moments.sort();
+        moments.dedup();
+        // Between two moments nothing changes: looking at the first of them is enough.
+        let held = |t: i64| {
+            let lives = |from: &str| (0..n).any(|r| io.int(from, r) <= t && t < io.int("c_ns", r));
+            lives("q_ns") && !lives("d_ns")
+        };
+        let parts: Vec<(i64, bool)> = moments.windows(2).map(|w| (w[1] - w[0], held(w[0]))).collect();
+        let total: i64 = parts.iter().filter(|p| p.1).map(|p| p.0).sum();
+        let times = (0..parts.len()).filter(|i| parts[*i].1 && (*i == 0 || !parts[i - 1].1)).count();
+        assert!(times > 5, "the fixture shows nothing");
+        assert!(close(row.cells[at("plugs")].as_number().unwrap(), times as f64));
+        assert!(close(row.cells[at("plugged_s")].as_number().unwrap(), total as f64 / 1e9));
+        let span = moments[moments.len() - 1] - moments[0];
+        assert!(close(row.cells[at("plugged_pct")].as_number().unwrap(), total as f64 / span as f64 * 100.0));
+    }
+}

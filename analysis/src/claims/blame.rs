@@ -114,7 +114,7 @@ fn queue(view: &View, tasks: &[i64]) -> Result<Option<(f64, f64, f64)>> {
 
 /// Whose time a sentence is about.
 fn whose(why: &Why) -> String {
-    if why.tasks.is_empty() { "all tasks".to_string() } else { format!("\"{}\"", why.tasks) }
+    if why.tasks.is_empty() { "all tasks".to_string() } else { format!("the tasks \"{}\"", why.tasks) }
 }
 
 /// The sentence: the figure's cell under `name`, against another where there is one.
@@ -126,10 +126,10 @@ pub(crate) fn sentence(why: &Why, name: &str, facts: &Facts, against: Option<(&s
     let other = against.map(|(_, b)| b);
     if let Some((passed, tail, kib)) = facts.queue {
         text.push_str(&format!(
-            "; a read of {kib:.0} KiB is passed by {passed:.0} requests on average, {tail:.0} % go to the tail"
+            "; their reads, {kib:.0} KiB on average, are overtaken by {passed:.1} requests each, {tail:.0} % are queued last"
         ));
         if let Some((p, t, k)) = other.and_then(|o| o.queue) {
-            text.push_str(&format!(" (against {k:.0} KiB, {p:.0} requests and {t:.0} %)"));
+            text.push_str(&format!(" (there: {k:.0} KiB, {p:.1} requests, {t:.0} %)"));
         }
     }
     for (i, counter) in why.counters.iter().enumerate() {
@@ -171,12 +171,13 @@ fn difference(why: &Why, (name, a): (&str, &Facts), (other, b): (&str, &Facts)) 
     let top = (0..PARTS.len())
         .max_by(|x, y| (s.parts_s[*x] - f.parts_s[*x]).total_cmp(&(s.parts_s[*y] - f.parts_s[*y])))
         .unwrap_or(0);
-    let gain = s.parts_s[top] - f.parts_s[top];
+    let share = (s.parts_s[top] - f.parts_s[top]) / diff.abs() * 100.0;
+    // Where other parts shrank, the one that grew most is more than the whole difference: no share then.
+    let most = if share <= 100.0 { format!("{share:.0} % of it") } else { "the most of it".to_string() };
     format!(
-        "{} spend {:.1} s more under {slow} than under {fast}, {:.0} % of it in {} ({:.1} against {:.1} s)",
+        "{} spend {:.1} s more under {slow} than under {fast}, {most} in {} ({:.1} against {:.1} s)",
         whose(why),
         diff.abs(),
-        (gain / diff.abs() * 100.0).min(999.0),
         PARTS[top].0,
         s.parts_s[top],
         f.parts_s[top]
@@ -209,7 +210,7 @@ mod tests {
         let text = sentence(&why(false), "slow", &facts(10.0, 38.0, 900), Some(("fast", &facts(12.0, 21.0, 400))));
         assert_eq!(
             text,
-            "\"office\" spend 15.0 s more under slow than under fast, 113 % of it in swap-in (38.0 against 21.0 s); swap in pages 900 against 400."
+            "the tasks \"office\" spend 15.0 s more under slow than under fast, the most of it in swap-in (38.0 against 21.0 s); swap in pages 900 against 400."
         );
         let text = sentence(&why(false), "a", &facts(10.0, 21.0, 1), Some(("b", &facts(10.0, 21.5, 1))));
         assert!(text.contains("spend alike"), "{text}");
@@ -220,7 +221,7 @@ mod tests {
         let text = sentence(&why(false), "linux", &facts(25.0, 75.0, 5), None);
         assert_eq!(
             text,
-            "of the 100.0 s of \"office\" under linux 75 % in swap-in and 25 % in the processor; swap in pages 5."
+            "of the 100.0 s of the tasks \"office\" under linux 75 % in swap-in and 25 % in the processor; swap in pages 5."
         );
     }
 }

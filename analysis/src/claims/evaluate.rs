@@ -7,10 +7,10 @@ use super::registry::{Claim, Registry, Run, named};
 use super::starve::{Episode, Link, chain, episodes};
 use super::verdict::{Tested, Verdict, judge};
 use super::view::View;
-use crate::cell::seconds;
+use crate::cell::{models_of, seconds};
 use crate::error::Result;
 use crate::manifest::{Entry, Manifest};
-use crate::model::Unit;
+use crate::model::{Unit, VariantModel};
 use crate::stats::median;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -149,6 +149,8 @@ pub struct Answer {
     pub(crate) grids: Vec<GridFacts>,
     pub(crate) onsets: Vec<OnsetFacts>,
     pub(crate) starved: Vec<StarveFacts>,
+    /// What the models of the variants cover and were held against.
+    pub(crate) models: Vec<VariantModel>,
 }
 
 /// What is wanted of a cell.
@@ -183,7 +185,8 @@ pub fn evaluate(registry: &Registry, claims: &[&Claim], results_dir: &Path, cell
         .collect();
     let mut session = Session { registry, claims, cells, entries, given: BTreeMap::new() };
     session.read()?;
-    Ok(session.answer())
+    let models = models_of(session.given.keys().filter_map(|id| session.entries.get(id).copied()))?;
+    Ok(Answer { models, ..session.answer() })
 }
 
 struct Session<'a> {

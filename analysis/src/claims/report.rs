@@ -37,7 +37,7 @@ impl FigureValue {
     fn text(&self) -> String {
         match (self.value, self.range) {
             (Some(v), Some((low, high))) if digits(low) != digits(high) => {
-                format!("{} {} ({} to {})", self.name, with_unit(v, self.unit), digits(low), digits(high))
+                format!("{} {} (seeds: {} to {})", self.name, with_unit(v, self.unit), digits(low), digits(high))
             }
             (Some(v), _) => format!("{} {}", self.name, with_unit(v, self.unit)),
             (None, _) => format!("{} -", self.name),
@@ -164,6 +164,7 @@ impl Answer {
                 command,
                 analysis_version: env!("CARGO_PKG_VERSION").to_string(),
                 comparison_rule: "a claim is reproduced if every condition of its band holds".to_string(),
+                models: self.models.clone(),
                 ..Provenance::default()
             },
         }
@@ -171,21 +172,25 @@ impl Answer {
 
     /// One sentence over all rows.
     pub fn summary(&self) -> String {
-        let n = |v| self.count(v);
-        format!(
-            "{} of {} claims are reproduced; of {} the direction is right, {} are not reproduced, {} were not run.",
-            n(Verdict::Reproduced),
-            self.rows.len(),
-            n(Verdict::DirectionOnly),
-            n(Verdict::NotReproduced),
-            n(Verdict::NotRun)
-        )
+        let others = [
+            (Verdict::DirectionOnly, "in direction only"),
+            (Verdict::NotReproduced, "not at all"),
+            (Verdict::NotRun, "not run"),
+        ];
+        let others: Vec<String> = others
+            .into_iter()
+            .map(|(verdict, words)| (self.count(verdict), words))
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, words)| format!("{count} {words}"))
+            .collect();
+        let others = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
+        format!("{} of {} claims are reproduced{others}.", self.count(Verdict::Reproduced), self.rows.len())
     }
 
     fn matrix(&self) -> Table {
         let mut table = Table::new(
             "claims",
-            "Claims and verdicts; the figures stand in the verdict above and in the plots below.",
+            "Claims and verdicts. What the names of figures stand for is said under \"Reported and simulated figures\".",
             vec![Column::text("id", "id"), Column::text("verdict", "verdict"), Column::text("claim", "claim")],
         );
         for r in &self.rows {
@@ -222,7 +227,8 @@ impl Answer {
                 if let Some(v) = f.value {
                     let mut points = vec![point("simulated", v)];
                     points.extend(f.range.iter().flat_map(|(l, h)| [point("least", *l), point("most", *h)]));
-                    rows.push(DotRow { label: f.name.clone(), origin: Origin::Simulated, points });
+                    let label = format!("{} ({})", f.name, f.variant);
+                    rows.push(DotRow { label, origin: Origin::Simulated, points });
                 }
             }
             if !rows.is_empty() {

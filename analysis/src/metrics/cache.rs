@@ -4,25 +4,24 @@
 //! Hits, misses, read-ahead and evictions are counters. *Read again* (refaults): pages of data and read-ahead requests whose
 //! sectors the run had transferred before, in MiB and as a share of all data read (%); their *age* is the time from the end
 //! of the earlier transfer to the queueing of the later one (s): the page was thrown out somewhere in between, so the age
-//! bounds its life in the cache from above. *Hot* references: those to a page that earlier calls had referenced at least
-//! [`HOT`] times; kept: share of calls on hot pages only that did not wait for a data read (`t_read_ns` = 0). *Once*: share of all
-//! pages that only one call referenced. *Use-once success*: of the pages in memory that were thrown out, those never wanted
-//! back, as far as transfers show it: 1 - read again / evicted (%; a page evicted twice counts twice). The curve: [`crate::mrc`], over the 4 KiB pages of `read`, `write` and `touch` calls with a file and a place.
+//! bounds its life in the cache from above. *Once*: share of all
+//! pages that only one call referenced. *Rightly evicted*, *use-once success* and *hot set survival* follow each page through its
+//! stays in memory, from the calls and the rows of `evictions`: [`crate::stays`]. The curve: [`crate::mrc`], over the 4 KiB pages of
+//! `read`, `write` and `touch` calls with a file and a place.
 
 use super::{Context, Metric};
-use crate::cell::{CAUSES, CellData, mib, seconds};
+use crate::cell::{CellData, mib, seconds};
 use crate::error::Result;
 use crate::model::{Axis, Better, Block, Cell, Column, Definition, Join, Line, Plane, Section, Table, Unit};
 use crate::mrc::{self, Curve, spread};
 use crate::recorded::Recorded;
 use crate::stats::quantile;
-use crate::tables::{Calls, NONE};
+use crate::stays::{Stays, has_place, stays};
+use crate::tables::Calls;
 use rustc_hash::FxHashMap;
 
 const PAGE: i64 = 4096;
 const SECTORS_PER_PAGE: i64 = 8;
-/// Earlier references that make a page hot.
-const HOT: u32 = 2;
 /// Pages of disk traffic that are followed; of more a sample by page.
 const FOLLOWED: u64 = 4_000_000;
 /// Sizes at which the curve is drawn.
@@ -37,8 +36,7 @@ pub(crate) struct Facts {
     evicted: Option<i64>,
     max_cache_mib: Option<f64>,
     again: Again,
-    hot_refs: u64,
-    hot_kept: u64,
+    stays: Option<Stays>,
     once_pct: Option<f64>,
     curve: Option<Curve>,
 }
@@ -49,15 +47,8 @@ impl Facts {
         (h + m > 0).then(|| m as f64 / (h + m) as f64 * 100.0)
     }
 
-    /// Of the pages thrown out, those that were never wanted back.
-    fn well_evicted_pct(&self) -> Option<f64> {
-        let evicted = self.evicted.filter(|e| *e > 0)? as f64;
-        let again = self.again.mib * f64::from(1 << 20) / PAGE as f64;
-        Some((1.0 - again / evicted).clamp(0.0, 1.0) * 100.0)
-    }
-
-    fn kept_pct(&self) -> Option<f64> {
-        (self.hot_refs > 0).then(|| self.hot_kept as f64 / self.hot_refs as f64 * 100.0)
+    fn of_stays(&self, figure: impl Fn(&Stays) -> Option<f64>) -> Cell {
+        Cell::number(self.stays.as_ref().and_then(figure))
     }
 }
 
@@ -75,7 +66,7 @@ impl Metric for Cache {
     fn measure(&self, cell: &CellData, _recorded: &Recorded) -> Result<Facts> {
         let calls = cell.calls()?;
         let order = referencing(calls);
-        let (hot_refs, hot_kept, once_pct) = hot_set(calls, &order);
+        let evictions = cell.evictions()?;
         let count = order.iter().map(|i| pages(calls, *i).count() as u64).sum();
         let curve = mrc::curve(count, SIZES, |touch| {
             for &i in &order {
@@ -89,9 +80,8 @@ impl Metric for Cache {
             evicted: cell.counter("evicted_pages"),
             max_cache_mib: cell.counter("max_cache_kib").map(|k| k as f64 / 1024.0),
             again: read_again(cell)?,
-            hot_refs,
-            hot_kept,
-            once_pct,
+            stays: evictions.map(|e| stays(calls, &order, &e)),
+            once_pct: once_pct(calls, &order),
             curve,
         })
     }
@@ -119,9 +109,11 @@ impl Metric for Cache {
                 Definition::new("misses", "page references by reads and writes that did not find their page in memory, of all"),
                 Definition::new("read again", "data (read-ahead included) that the disk delivered although the run had read or written the same sectors before: refaults"),
                 Definition::new("age", "time from the end of the earlier transfer to the request for the later one, median; the page was in memory for less than that"),
-                Definition::new("rightly evicted", "evicted pages that were not read again, of all evicted pages: the success of throwing out what is used once"),
-                Definition::new("hot kept", "of calls whose pages had all been referenced at least twice before, those that did not wait for a data read"),
-                Definition::new("once", "pages that only one call referenced, of all pages: what use-once protection may throw out first"),
+                Definition::new("rightly evicted", "of the pages of files that were thrown out, those that no later call used"),
+                Definition::new("out after one use", "of the pages of files that were thrown out, those that at most one call had used since they came in: what the kernel should take first"),
+                Definition::new("use-once success", "of these, those that no later call used: throwing them out was right"),
+                Definition::new("hot set survival", "of the stays in memory in which two calls or more used a page, those that did not end before the page's last use"),
+                Definition::new("once", "of all different pages, those that only one call used: more than this cannot be thrown out for good"),
                 Definition::new("miss-ratio curve", "misses of an LRU cache of whole pages without read-ahead, for every size from one pass over the references (Mattson's stack distances; of more than 3 million references a sample by page, SHARDS)"),
             ],
         })
@@ -132,10 +124,8 @@ impl Metric for Cache {
 fn referencing(calls: &Calls) -> Vec<usize> {
     let counts: Vec<bool> =
         calls.ops.iter().map(|o| matches!(o.as_str(), "read" | "write" | "touch" | "recv-write")).collect();
-    let mut order: Vec<usize> = (0..calls.count())
-        .filter(|i| counts[usize::from(calls.op[*i])] && calls.len[*i] > 0 && calls.offset[*i] != NONE)
-        .filter(|i| !calls.file_of(*i).is_empty())
-        .collect();
+    let mut order: Vec<usize> =
+        (0..calls.count()).filter(|i| counts[usize::from(calls.op[*i])] && has_place(calls, *i)).collect();
     order.sort_by_key(|i| (calls.start_ns[*i], *i));
     order
 }
@@ -148,25 +138,14 @@ fn pages(calls: &Calls, i: usize) -> impl Iterator<Item = u64> {
     (first..=last).map(move |p| file | (p as u64 & ((1 << 40) - 1)))
 }
 
-/// Calls on hot pages, those of them that did not wait for the disk, and the share of pages that one call used.
-fn hot_set(calls: &Calls, order: &[usize]) -> (u64, u64, Option<f64>) {
-    let read = CAUSES.iter().position(|c| *c == "t_read_ns").unwrap_or(0);
+/// Share of the different pages that one call used.
+fn once_pct(calls: &Calls, order: &[usize]) -> Option<f64> {
     let mut uses: FxHashMap<u64, u32> = FxHashMap::default();
-    let (mut hot, mut kept) = (0, 0);
     for &i in order {
-        let mut all_hot = true;
-        for page in pages(calls, i) {
-            let count = uses.entry(page).or_insert(0);
-            all_hot &= *count >= HOT;
-            *count += 1;
-        }
-        if all_hot {
-            hot += 1;
-            kept += u64::from(calls.waits_of(i).iter().all(|w| usize::from(w.cause) != read));
-        }
+        pages(calls, i).for_each(|page| *uses.entry(page).or_insert(0) += 1);
     }
     let once = uses.values().filter(|c| **c == 1).count();
-    (hot, kept, (!uses.is_empty()).then(|| once as f64 / uses.len() as f64 * 100.0))
+    (!uses.is_empty()).then(|| once as f64 / uses.len() as f64 * 100.0)
 }
 
 fn read_again(cell: &CellData) -> Result<Again> {
@@ -222,7 +201,9 @@ fn table(context: &Context<'_>, facts: &[Facts]) -> Table {
             pct("refault_pct", "of data read"),
             Column::number("age_p50_s", "age", Unit::Seconds, 2),
             pct("well_evicted_pct", "rightly evicted").better(Better::Higher),
-            pct("hot_kept_pct", "hot kept").better(Better::Higher),
+            pct("once_evicted_pct", "out after one use"),
+            pct("use_once_pct", "use-once success").better(Better::Higher),
+            pct("survival_pct", "hot set survival").better(Better::Higher),
             pct("once_pct", "once"),
         ],
     );
@@ -237,8 +218,10 @@ fn table(context: &Context<'_>, facts: &[Facts]) -> Table {
             Cell::number(f.again.mib),
             Cell::number(f.again.pct),
             Cell::number(quantile(&f.again.ages_ns, 0.5).map(seconds)),
-            Cell::number(f.well_evicted_pct()),
-            Cell::number(f.kept_pct()),
+            f.of_stays(Stays::well_evicted_pct),
+            f.of_stays(Stays::once_pct),
+            f.of_stays(Stays::use_once_pct),
+            f.of_stays(Stays::survival_pct),
             Cell::number(f.once_pct),
         ]);
     }

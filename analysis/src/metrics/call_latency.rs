@@ -16,6 +16,9 @@ use crate::tables::NO_CALLS;
 const FIRST: [&str; 5] = ["read", "write", "fsync", "open", "touch"];
 /// Kinds shown in all: the first ones that took time, then those that took most.
 const KINDS: usize = 6;
+/// Kinds that took less than one part in so many of the longest kind's time are not listed.
+const TRIFLE: i64 = 200;
+
 pub(crate) struct CallLatency;
 
 pub(crate) struct Facts {
@@ -89,8 +92,10 @@ impl Metric for CallLatency {
         let longest = |name: &str| facts.iter().filter_map(|f| f.kind(name)).map(|s| s.total_ns).max().unwrap_or(0);
         let mut by_time = names.clone();
         by_time.sort_by_key(|n| std::cmp::Reverse(longest(n)));
+        let most = by_time.first().map_or(0, |n| longest(n));
+        by_time.retain(|n| longest(n).saturating_mul(TRIFLE) >= most);
         by_time.truncate(KINDS);
-        let left_out = names.len().saturating_sub(KINDS);
+        let left_out = names.len() - by_time.len();
         names.retain(|n| by_time.contains(n));
         let mut blocks: Vec<Block> = names
             .iter()

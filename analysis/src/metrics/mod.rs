@@ -16,6 +16,7 @@ mod latency_curves;
 mod lists;
 mod memory;
 mod phases;
+mod plug;
 mod progress;
 mod recorded_calls;
 mod seeks;
@@ -53,6 +54,7 @@ pub(crate) fn registry() -> Vec<Box<dyn Collect>> {
         collector(block_latency::BlockLatency),
         collector(phases::Phases),
         collector(disk_queue::DiskQueue),
+        collector(plug::Plug),
         collector(seeks::Seeks),
         collector(traffic::Traffic),
         collector(cache::Cache),

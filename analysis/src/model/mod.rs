@@ -10,7 +10,7 @@ pub use chart::{
     Axis, BarRow, Bars, Category, DotPoint, DotRow, Dots, Flame, FlameNode, Heat, HeatCell, HeatRow, Join, Line,
     Origin, Panel, Plane, Series, Strips,
 };
-pub use provenance::{CellProvenance, Provenance, TableProvenance};
+pub use provenance::{CellProvenance, ModelLine, Provenance, TableProvenance, VariantModel};
 pub use table::{Better, Cell, Column, Row, Table, Unit, Value};
 
 use serde::{Deserialize, Serialize};

@@ -13,8 +13,70 @@ pub struct Provenance {
     pub comparison_rule: String,
     /// One entry a cell, failed and skipped ones included.
     pub cells: Vec<CellProvenance>,
+    /// What the model of each variant covers, what it was held against, and the error: once a variant.
+    #[serde(default)]
+    pub models: Vec<VariantModel>,
     /// Sources, machine and clocks of each recording, as `key` and `value` lines.
     pub recordings: Vec<(String, String)>,
+}
+
+/// What is known of a variant's model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VariantModel {
+    /// Variant.
+    pub variant: String,
+    /// The rows of docs/MODEL.md about it: the whole kernel first, then its mechanisms.
+    pub lines: Vec<ModelLine>,
+    /// What its own file says that it was checked against.
+    pub checked: Vec<String>,
+}
+
+/// One row: a mechanism, or the kernel as a whole ([`ModelLine::WHOLE`]). Texts that the document lacks are empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelLine {
+    /// Which part of the kernel or machine.
+    pub part: String,
+    /// The rule that the variant has there, in a few words.
+    pub name: String,
+    /// What is modelled.
+    pub modelled: String,
+    /// What is not, or is reduced.
+    pub missing: String,
+    /// What it was checked against.
+    pub checked: String,
+    /// The error found, with its unit.
+    pub error: String,
+}
+
+impl ModelLine {
+    /// Part of the lines about whole kernels.
+    pub const WHOLE: &'static str = "whole kernel";
+
+    /// What was compared, with the error; of a line about a whole kernel.
+    fn compared(&self) -> String {
+        let error = if self.error.is_empty() { String::new() } else { format!(": error {}", self.error) };
+        // What is missing of a whole kernel is its own comparison: then the line is about the one that it builds on.
+        let itself = if self.missing.is_empty() { String::new() } else { format!("{}: ", self.missing) };
+        format!("{itself}{}{error}", self.checked)
+    }
+}
+
+impl VariantModel {
+    /// What the variant was held against: whole recorded runs with the error found, and what its own file says.
+    pub fn held_against(&self) -> Vec<String> {
+        let whole = self.lines.iter().find(|l| l.part == ModelLine::WHOLE);
+        let mut said: Vec<String> = whole.map(ModelLine::compared).into_iter().collect();
+        // The document's own line says more than a reference to it.
+        let own = self.checked.iter().filter(|c| whole.is_none() || !c.contains("docs/MODEL.md"));
+        said.extend(own.cloned());
+        said
+    }
+
+    /// Nothing that a real kernel did was ever compared with it.
+    pub fn is_unchecked(&self) -> bool {
+        self.held_against().iter().all(|c| c.starts_with("nothing recorded"))
+    }
 }
 
 /// Where the figures of one cell came from.
