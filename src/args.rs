@@ -205,7 +205,7 @@ pub(crate) struct ReportArgs {
     /// Output folder of run or replay
     #[arg(value_name = "OUT")]
     pub(crate) results: PathBuf,
-    /// File to write, its kind by its ending (.html, .md, .json, .txt, .mail, .csv, .svg); repeatable [default: to the terminal]
+    /// File to write, its kind by its ending (.html, .md, .json, .txt, .mail, .csv, .svg, .png); repeatable [default: to the terminal]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
     /// Variant to compare with [default: the best]
@@ -217,6 +217,9 @@ pub(crate) struct ReportArgs {
     /// Kind of report, whatever the files are called; without -o to the terminal
     #[arg(long = "as", value_name = "KIND")]
     pub(crate) kind: Option<String>,
+    /// Pictures (.svg, .png): only the charts of this id or section, e.g. blame, progress or vmstat
+    #[arg(long, value_name = "ID")]
+    pub(crate) chart: Option<String>,
     /// Figures of the Pareto set, by column of the matrix [default: elapsed_s,last_over_first,read_p999_ms]
     #[arg(long, value_name = "FIGURE,...", value_delimiter = ',')]
     pub(crate) pareto: Vec<String>,

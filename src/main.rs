@@ -14,6 +14,7 @@ mod record_args;
 mod signal;
 mod stderr;
 mod stdout;
+mod terminal;
 
 use args::Cli;
 use clap::Parser as _;

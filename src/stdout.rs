@@ -11,10 +11,20 @@ pub(crate) fn print(text: &str) -> Result<()> {
     print_raw(&escape::lines(text))
 }
 
+/// Prints what a renderer made for this terminal: names in it are safe already, and it may have colour.
+pub(crate) fn print_rendered(text: &str) -> Result<()> {
+    print_raw(text)
+}
+
 /// Prints a text as it is: scripts.
 pub(crate) fn print_raw(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// Prints a rendered report of any kind: pictures are no text.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => other.map_err(|e| CliError::new(Exit::Output, format!("cannot write to standard output: {e}"))),
     }

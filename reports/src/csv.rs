@@ -1,4 +1,5 @@
-//! CSV of the matrix (RFC 4180, LF line ends): a row a trace and variant, a column a key figure.
+//! CSV of the matrix (RFC 4180, LF line ends): a row a trace and variant, a column a key figure; the last column says
+//! what the variant's model was held against, with the error found.
 
 use crate::number::fixed;
 use crate::{RenderOptions, Renderer, Result, escape};
@@ -33,7 +34,7 @@ impl Renderer for Csv {
             // Column ids are our own: `[a-z0-9_]`.
             out.push_str(&format!(",{id}"));
         }
-        out.push('\n');
+        out.push_str(",model\n");
         for trace in &report.traces {
             for row in &trace.matrix.rows {
                 out.push_str(&escape::csv(&trace.name, options.csv_raw));
@@ -50,7 +51,10 @@ impl Renderer for Csv {
                     out.push(',');
                     out.push_str(&at.and_then(|i| row.cells.get(i)).map_or(String::new(), |c| text(&c.value)));
                 }
-                out.push('\n');
+                let name = row.cells.first().map(|c| &c.value);
+                let model = report.provenance.models.iter().find(|m| name == Some(&Value::Text(m.variant.clone())));
+                let held = model.map_or_else(String::new, |m| m.held_against().join("; "));
+                out.push_str(&format!(",{}\n", escape::csv(&held, options.csv_raw)));
             }
         }
         Ok(out.into_bytes())

@@ -1,18 +1,19 @@
-//! Renderers of the report model: terminal text, text for mails, Markdown, JSON, CSV, SVG and one self-contained HTML page.
+//! Renderers of the report model: terminal text, text for mails, Markdown, JSON, CSV, SVG, PNG and one self-contained HTML page.
 //!
 //! [`render`] picks a renderer by name or file extension; [`renderers`] lists them. A new renderer is one file and one
 //! line in the list. Every text of a report is untrusted and passes [`escape`], the only place that knows how.
 
+mod charts;
 mod csv;
 pub mod escape;
 mod html;
 mod json;
 mod mail;
 mod markdown;
+mod names;
 pub mod notebook;
 mod number;
 mod provenance;
-mod svg;
 mod text;
 pub mod trace_event;
 
@@ -23,15 +24,19 @@ use kreplay_analysis::model::Report;
 pub struct RenderOptions {
     /// Width of the terminal text, columns; at least 40 is used.
     pub width: usize,
+    /// The terminal text has colour; what it marks is marked by signs as well.
+    pub color: bool,
     /// How much of the report the terminal text shows.
     pub detail: Detail,
     /// CSV: leave texts as they are, even where a spreadsheet would take them for formulas.
     pub csv_raw: bool,
+    /// Pictures: only the charts of this id or section, strips over time included; `None` for all charts but those.
+    pub chart: Option<String>,
 }
 
 impl Default for RenderOptions {
     fn default() -> RenderOptions {
-        RenderOptions { width: 100, detail: Detail::Full, csv_raw: false }
+        RenderOptions { width: 100, color: false, detail: Detail::Full, csv_raw: false, chart: None }
     }
 }
 
@@ -63,6 +68,14 @@ pub enum Error {
         /// The drawing library's reason.
         why: String,
     },
+    /// No chart of the report has this id.
+    #[error("no chart `{asked}` in this report; there are: {known}")]
+    NoChart {
+        /// What was asked for.
+        asked: String,
+        /// Ids of its charts.
+        known: String,
+    },
     /// The report has nothing that this renderer shows.
     #[error("nothing to render as {kind}: {why}")]
     Nothing {
@@ -86,6 +99,7 @@ impl Error {
             Error::Chart { .. } | Error::Json(_) => {
                 "this is a mistake in kreplay: please report it with the results directory"
             }
+            Error::NoChart { .. } => "choose one of these, or leave --chart out for all of them",
             Error::Nothing { .. } => "another format shows the report; html and md show all of it",
         }
     }
@@ -111,7 +125,16 @@ pub trait Renderer: Sync {
 
 /// All renderers.
 pub fn renderers() -> &'static [&'static dyn Renderer] {
-    &[&text::Text, &mail::Mail, &markdown::Markdown, &html::Html, &json::Json, &csv::Csv, &svg::Svg]
+    &[
+        &text::Text,
+        &mail::Mail,
+        &markdown::Markdown,
+        &html::Html,
+        &json::Json,
+        &csv::Csv,
+        &charts::svg::Svg,
+        &charts::png::Png,
+    ]
 }
 
 /// The renderer of this name or file extension (without dot, any case).

@@ -3,7 +3,7 @@
 
 use crate::number::fixed;
 use crate::text::Page;
-use crate::{RenderOptions, Renderer, Result, escape, provenance};
+use crate::{RenderOptions, Renderer, Result, escape, names, provenance};
 use kreplay_analysis::model::{Level, Report, Table, TraceReport, Value, short_variant};
 
 /// Columns of a mail.
@@ -46,6 +46,7 @@ impl Renderer for Mail {
         "plain text of 72 columns, short, for mailing lists"
     }
     fn render(&self, report: &Report, _options: &RenderOptions) -> Result<Vec<u8>> {
+        let report = &names::short(report);
         let mut page = Page::new(WIDTH);
         page.paragraph(&format!("{}.", report.title), "", "");
         page.paragraph(&report.question, "", "");
@@ -70,16 +71,7 @@ impl Renderer for Mail {
         }
         let notes: Vec<_> = report.verdict.iter().filter(|f| f.level == Level::Note).cloned().collect();
         page.findings(&notes);
-        for (heading, items) in
-            provenance::lists(&report.provenance).into_iter().filter(|(h, _)| *h == provenance::CHECKED)
-        {
-            page.paragraph(&format!("{heading}:"), "", "");
-            for (text, variants) in items {
-                let whose = if variants.is_empty() { String::new() } else { format!(" ({})", variants.join(", ")) };
-                page.paragraph(&format!("{text}{whose}"), "- ", "  ");
-            }
-            page.gap();
-        }
+        page.models(&report.provenance);
         if !report.provenance.command.is_empty() {
             page.paragraph(&provenance::command(&report.provenance), "", "    ");
         }

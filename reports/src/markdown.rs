@@ -1,7 +1,7 @@
 //! Markdown with GitHub's tables; everything but the drawings.
 
 use crate::number::{content, without_zeros};
-use crate::{RenderOptions, Renderer, Result, escape, provenance};
+use crate::{RenderOptions, Renderer, Result, escape, names, provenance};
 use kreplay_analysis::model::{Block, Finding, Level, Report, Section, Table};
 
 /// The Markdown renderer.
@@ -18,6 +18,7 @@ impl Renderer for Markdown {
         "Markdown with tables, for mails, issues and wikis"
     }
     fn render(&self, report: &Report, _options: &RenderOptions) -> Result<Vec<u8>> {
+        let report = &names::short(report);
         let mut out = String::new();
         out.push_str(&format!("# {}\n\n", escape::markdown(&report.title)));
         out.push_str(&format!("{}\n\n", escape::markdown(&report.question)));
@@ -118,6 +119,13 @@ fn origin(out: &mut String, report: &Report) {
         report.schema
     ));
     table(out, &provenance::cells(from));
+    let said = provenance::models_in_short(from);
+    if !said.is_empty() {
+        out.push_str(&format!("### {}\n\n", provenance::MODELS));
+        said.iter().for_each(|s| out.push_str(&format!("- {}\n", escape::markdown(&provenance::whose(s)))));
+        out.push('\n');
+        table(out, &provenance::mechanisms(from));
+    }
     for (heading, items) in provenance::lists(from) {
         out.push_str(&format!("### {heading}\n\n"));
         for (text, variants) in items {

@@ -2,7 +2,7 @@
 //! computes two figures of the report anew, each by all three, and compares.
 
 use crate::escape;
-use crate::{Error, Result};
+use crate::{Error, Result, provenance};
 use kreplay_analysis::model::{Report, Value};
 use serde_json::json;
 
@@ -143,6 +143,11 @@ pub fn notebook(report: &Report, results: &str) -> Result<Vec<u8>> {
         escape::markdown(&report.title),
         escape::markdown(&report.question)
     );
+    let models: String = provenance::models_in_short(&report.provenance)
+        .iter()
+        .map(|said| format!("- {}\n", escape::markdown(&provenance::whose(said))))
+        .collect();
+    let title = if models.is_empty() { title } else { format!("{title}\n\n{}:\n\n{models}", provenance::MODELS) };
     let cells = [
         ("about", "markdown", title),
         ("figures", "code", load),

@@ -1,17 +1,23 @@
-//! Plain text for a terminal: fits the width, no colour needed, the best of a column marked by `*`.
+//! Plain text for a terminal: fits the width, the best of a column marked by `*`. Colour, where it is taken, only repeats what signs
+//! and words say.
 
 use crate::number::{content, without_zeros};
-use crate::{Detail, RenderOptions, Renderer, Result, escape, provenance};
+use crate::{Detail, RenderOptions, Renderer, Result, escape, names, provenance};
 use comfy_table::{CellAlignment, ContentArrangement, Table as Grid};
-use kreplay_analysis::model::{Block, Finding, Level, Report, Section, Table, TraceReport, short_variant};
-use std::collections::BTreeSet;
+use kreplay_analysis::model::{Block, Finding, Level, Provenance, Report, Section, Table, TraceReport};
 
 /// Narrowest width that is used, columns.
 const NARROWEST: usize = 40;
+/// Longest line of prose, columns: longer ones are hard to read. Tables use the whole width.
+const LONGEST_LINE: usize = 100;
 /// Longest text in a cell, columns.
 const LONGEST_CELL: usize = 40;
-/// The same for texts that could not be told apart otherwise.
-const WIDEST_CELL: usize = 100;
+/// Lines of a cell; of longer texts the middle is left out.
+const CELL_LINES: usize = 4;
+/// Least width of a cell, columns, whatever the terminal says.
+const LEAST_CELL: usize = 12;
+/// Between two columns.
+const GAP: usize = 2;
 
 /// The terminal text renderer.
 pub(crate) struct Text;
@@ -28,7 +34,8 @@ impl Renderer for Text {
     }
     fn render(&self, report: &Report, options: &RenderOptions) -> Result<Vec<u8>> {
         let mut page = Page::new(options.width.max(NARROWEST));
-        page.report(report, options.detail);
+        page.color = options.color;
+        page.report(&names::short(report), options.detail);
         Ok(page.out.into_bytes())
     }
 }
@@ -38,12 +45,20 @@ pub(crate) struct Page {
     /// What there is so far.
     pub(crate) out: String,
     width: usize,
+    color: bool,
 }
+
+/// Ways to say something louder (ECMA-48, SGR).
+const BOLD: &str = "\x1b[1m";
+const GOOD: &str = "\x1b[1;32m";
+const BAD: &str = "\x1b[1;31m";
+const CARE: &str = "\x1b[1;33m";
+const PLAIN: &str = "\x1b[0m";
 
 impl Page {
     /// An empty page of `width` columns.
     pub(crate) fn new(width: usize) -> Page {
-        Page { out: String::new(), width }
+        Page { out: String::new(), width, color: false }
     }
 
     fn report(&mut self, report: &Report, detail: Detail) {
@@ -67,20 +82,37 @@ impl Page {
         if detail == Detail::Full {
             self.provenance(report);
         } else {
-            self.checked_against(report);
+            self.models(&report.provenance);
         }
     }
 
-    /// What the variants were checked against: no figure without it.
-    fn checked_against(&mut self, report: &Report) {
-        let lists = provenance::lists(&report.provenance);
-        let Some((heading, items)) = lists.into_iter().find(|(heading, _)| *heading == provenance::CHECKED) else {
+    /// What the models cover and were held against: no figure without it.
+    pub(crate) fn models(&mut self, from: &Provenance) {
+        let said = provenance::models_in_short(from);
+        if said.is_empty() {
             return;
-        };
-        self.paragraph(&format!("{heading}:"), "", "");
-        for (text, variants) in items {
-            let whose = if variants.is_empty() { String::new() } else { format!(" ({})", named(&variants)) };
-            self.paragraph(&format!("{text}{whose}"), "  - ", "    ");
+        }
+        self.paragraph(&format!("{}:", provenance::MODELS), "", "");
+        for said in &said {
+            self.paragraph(&provenance::whose(said), "- ", "  ");
+        }
+        self.gap();
+    }
+
+    /// The mechanisms in full: too long for the cells of a table.
+    fn mechanisms(&mut self, from: &Provenance) {
+        let table = provenance::mechanisms(from);
+        for row in &table.rows {
+            let cells: Vec<String> = row.cells.iter().zip(&table.columns).map(|(c, k)| content(c, k)).collect();
+            let [part, rule, modelled, missing, checked, variants] = cells.as_slice() else { continue };
+            let of = if variants == "all" { String::new() } else { format!(" ({variants})") };
+            let text = format!(
+                "{part}, {rule}{of}. Modelled: {modelled}. Not modelled: {missing}. Checked against: {checked}."
+            );
+            self.paragraph(&text, "- ", "  ");
+        }
+        if !table.rows.is_empty() {
+            self.gap();
         }
     }
 
@@ -127,6 +159,8 @@ impl Page {
         );
         self.gap();
         self.table(&provenance::cells(from));
+        self.models(from);
+        self.mechanisms(from);
         for (heading, items) in provenance::lists(from) {
             self.paragraph(&format!("{heading}:"), "", "");
             for (text, variants) in items {
@@ -140,7 +174,12 @@ impl Page {
     fn heading(&mut self, text: &str, line: char) {
         let text = escape::terminal(text, self.width);
         let under = line.to_string().repeat(text.chars().count());
+        let text = self.louder(&text, BOLD);
         self.out.push_str(&format!("{text}\n{under}\n"));
+    }
+
+    fn louder(&self, text: &str, how: &str) -> String {
+        if self.color { format!("{how}{text}{PLAIN}") } else { text.to_string() }
     }
 
     /// Findings, one a bullet.
@@ -151,7 +190,15 @@ impl Page {
                 Level::Answer | Level::Note => String::new(),
             };
             let when = finding.time_s.map_or(String::new(), |t| format!("at {t:.2} s: "));
+            let begin = self.out.len();
             self.paragraph(&format!("{mark}{when}{}", finding.text), "* ", "  ");
+            if self.color && !mark.is_empty() {
+                let how = if finding.level == Level::Problem { BAD } else { CARE };
+                let word = mark.trim_end();
+                let loud = self.out[begin..].replacen(word, &self.louder(word, how), 1);
+                self.out.truncate(begin);
+                self.out.push_str(&loud);
+            }
         }
         if !findings.is_empty() {
             self.gap();
@@ -161,12 +208,13 @@ impl Page {
     /// Wraps at spaces; a word longer than a line is cut.
     pub(crate) fn paragraph(&mut self, text: &str, first: &str, rest: &str) {
         let text = escape::visible(text);
+        let width = self.width.min(LONGEST_LINE);
         let mut line = String::from(first);
         let mut used = false;
         for word in text.split(' ').filter(|w| !w.is_empty()) {
             let mut word = word;
-            let room = self.width - rest.chars().count();
-            if used && line.chars().count() + 1 + word.chars().count() > self.width {
+            let room = width - rest.chars().count();
+            if used && line.chars().count() + 1 + word.chars().count() > width {
                 self.out.push_str(line.trim_end());
                 self.out.push('\n');
                 line = String::from(rest);
@@ -203,9 +251,8 @@ impl Page {
             return;
         }
         self.paragraph(&table.caption, "", "");
-        let columns: Vec<Vec<String>> = (0..table.columns.len()).map(|c| column_texts(table, c)).collect();
-        let width_of =
-            |c: usize| columns[c].iter().flat_map(|t| t.lines()).map(|l| l.chars().count()).max().unwrap_or(0);
+        let columns = columns(table, self.width);
+        let width_of = |c: usize| width_of(&columns[c]);
         let mut next = 1;
         loop {
             let mut shown = vec![0];
@@ -240,61 +287,104 @@ impl Page {
             }
         }
         for line in grid.lines() {
-            self.out.push_str(line.trim_end());
+            let line = line.trim_end();
+            self.out.push_str(&if self.color { best_in_colour(line) } else { line.to_string() });
             self.out.push('\n');
         }
         self.out.push('\n');
     }
 }
 
-/// Variants for brackets: the first few, and how many more.
-fn named(variants: &[String]) -> String {
-    const FEW: usize = 3;
-    let shown = variants.iter().take(FEW).cloned().collect::<Vec<_>>().join(", ");
-    let more = variants.len().saturating_sub(FEW);
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
+/// A line of a table with its marked figures (`*12.30`) in colour.
+fn best_in_colour(line: &str) -> String {
+    let marked =
+        |word: &str| word.strip_prefix('*').is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
+    let words: Vec<String> = line
+        .split(' ')
+        .map(|word| if marked(word) { format!("{GOOD}{word}{PLAIN}") } else { word.to_string() })
+        .collect();
+    words.join(" ")
 }
 
-/// Heading (a word a line for numbers, so that columns stay narrow) and cells of a column.
-fn column_texts(table: &Table, c: usize) -> Vec<String> {
-    let column = &table.columns[c];
-    let heading = escape::terminal(&column.heading(), LONGEST_CELL);
-    let mut texts = vec![if column.is_text() { heading } else { heading.replace(' ', "\n") }];
-    let mut full: Vec<String> = table.rows.iter().map(|row| content(&row.cells[c], column)).collect();
-    if column.is_text() {
-        // Two settings that differ in their place alone keep it.
-        let short: Vec<String> = full.iter().map(|t| short_variant(t, LONGEST_CELL)).collect();
-        let distinct = |texts: &[String]| texts.iter().collect::<BTreeSet<_>>().len();
-        if distinct(&short) == distinct(&full) {
-            full = short;
+/// Columns of the widest line of a column's texts.
+fn width_of(texts: &[String]) -> usize {
+    texts.iter().flat_map(|t| t.lines()).map(|l| l.chars().count()).max().unwrap_or(0)
+}
+
+/// The texts of all columns: none wider than what the first one, which is repeated, leaves of the width. A last column of texts takes
+/// what all others leave.
+fn columns(table: &Table, width: usize) -> Vec<Vec<String>> {
+    // Names of rows leave the figures more than half of the width.
+    let mut columns = vec![column_texts(table, 0, (width * 45 / 100).min(LONGEST_CELL))];
+    let room = width.saturating_sub(width_of(&columns[0]) + GAP).max(LEAST_CELL);
+    columns.extend((1..table.columns.len()).map(|c| column_texts(table, c, room.min(LONGEST_CELL))));
+    let last = table.columns.len() - 1;
+    if last > 0 && table.columns[last].is_text() {
+        let others: usize = columns[..last].iter().map(|c| width_of(c) + GAP).sum();
+        let left = width.min(LONGEST_LINE).saturating_sub(others);
+        if left > LONGEST_CELL {
+            columns[last] = column_texts(table, last, left);
         }
     }
-    let limit = telling_limit(&full);
-    texts.extend(table.rows.iter().zip(&full).map(|(row, full)| {
-        let text = escape::terminal(full, limit);
-        if row.cells[c].best { format!("*{text}") } else { text }
+    columns
+}
+
+/// Heading (a word a line for numbers, so that columns stay narrow) and cells of a column, no line wider than `limit`.
+fn column_texts(table: &Table, c: usize, limit: usize) -> Vec<String> {
+    let column = &table.columns[c];
+    let heading = escape::terminal(&column.heading(), LONGEST_CELL);
+    let lines = |word: &str| folded(word, limit);
+    let heading =
+        if column.is_text() { lines(&heading) } else { heading.split(' ').map(lines).collect::<Vec<_>>().join("\n") };
+    let mut texts = vec![heading];
+    texts.extend(table.rows.iter().map(|row| {
+        let cell = &row.cells[c];
+        let text = escape::terminal(&content(cell, column), limit * CELL_LINES);
+        // One column less for the mark.
+        let text = folded(&text, if column.is_text() { limit } else { limit - 1 });
+        if cell.best { format!("*{text}") } else { text }
     }));
     texts
 }
 
-/// The least width, from [`LONGEST_CELL`] up, at which texts that differ (the members of a sweep) still differ when cut.
-fn telling_limit(texts: &[String]) -> usize {
-    let distinct = |limit: usize| texts.iter().map(|t| escape::terminal(t, limit)).collect::<BTreeSet<_>>().len();
-    let all = distinct(usize::MAX);
-    (LONGEST_CELL..=WIDEST_CELL).find(|limit| distinct(*limit) == all).unwrap_or(WIDEST_CELL)
+/// A text in lines of at most `limit` characters, broken at spaces, else behind a sign, else anywhere.
+fn folded(text: &str, limit: usize) -> String {
+    let limit = limit.max(2);
+    let mut rest: Vec<char> = text.chars().collect();
+    let mut lines: Vec<String> = Vec::new();
+    while rest.len() > limit {
+        let space = rest[..=limit].iter().rposition(|c| *c == ' ').filter(|at| *at > 0);
+        let sign = || rest[..limit].iter().rposition(|c| matches!(c, '+' | '/' | '-' | ',' | '=')).map(|at| at + 1);
+        let at = space.or_else(|| sign().filter(|at| *at > limit / 3)).unwrap_or(limit);
+        lines.push(rest[..at].iter().collect());
+        let skip = at + usize::from(space.is_some());
+        rest.drain(..skip);
+    }
+    lines.push(rest.into_iter().collect());
+    lines.join("\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kreplay_analysis::model::{Cell, Column};
+    use std::collections::BTreeSet;
 
     #[test]
     fn names_of_a_sweep_are_not_cut_to_the_same_text() {
         let name = |n: u32| format!("linux-2.4.16+machine.ram=64MiB+readahead.max-pages={n}+elevator.policy=noop");
-        let names: Vec<String> = (10..13).map(name).collect();
-        let limit = telling_limit(&names);
-        let cut: BTreeSet<String> = names.iter().map(|n| escape::terminal(n, limit)).collect();
-        assert_eq!(cut.len(), 3, "{cut:?}");
-        assert_eq!(telling_limit(&["a".into(), "a".into()]), LONGEST_CELL);
+        let mut table = Table::new("t", "T.", vec![Column::text("v", "variant")]);
+        (10..13).for_each(|n| table.push(vec![Cell::text(name(n))]));
+        let texts = &columns(&table, 100)[0];
+        assert_eq!(texts.iter().collect::<BTreeSet<_>>().len(), 4, "{texts:?}");
+        let narrow = &columns(&table, 40)[0];
+        assert!(width_of(narrow) <= 18 && narrow[1].contains("max-pages=\n10"), "{narrow:?}");
+    }
+
+    #[test]
+    fn long_texts_are_folded_where_they_may_be() {
+        assert_eq!(folded("one client at a time", 12), "one client\nat a time");
+        assert_eq!(folded("linux-6.18-none+memory-limit=34MiB", 16), "linux-6.18-none+\nmemory-limit=\n34MiB");
+        assert_eq!(folded("abcdefghij", 4), "abcd\nefgh\nij");
     }
 }

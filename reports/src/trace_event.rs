@@ -1,7 +1,7 @@
 //! A run in the Trace Event Format (JSON), which ui.perfetto.dev and chrome://tracing open.
 //!
 //! Calls are complete events (`ph` "X"), a thread a task; block requests are nestable asynchronous events (`b`, `e`), the phases in
-//! the queue and at the device nested in each; memory levels are counters (`C`). Times are microseconds with three digits.
+//! the queue and at the device nested in each, and bios that were merged into it instants (`n`); memory levels are counters (`C`). Times are microseconds with three digits.
 //! Format: "Trace Event Format" of the Chromium project, sections Complete, Nestable Async, Counter and Metadata Events.
 
 use crate::escape;
@@ -31,7 +31,10 @@ fn text(t: &str) -> String {
 /// What `out` says.
 pub fn write(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
     let mut events = Events { out, first: true };
-    events.out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
+    let about = json!({"run": text(&timeline.label), "model held against": timeline.held_against.iter().map(|t| text(t)).collect::<Vec<_>>()});
+    let head =
+        format!("{{\"displayTimeUnit\":\"ms\",\"otherData\":{},\"traceEvents\":[", escape::json(&about.to_string()));
+    events.out.write_all(head.as_bytes())?;
     events.put(&json!({"name": "process_name", "ph": "M", "pid": TASKS, "tid": 0, "args": {"name": format!("tasks: {}", text(&timeline.label))}}))?;
     for lane in &timeline.tasks {
         let name = text(&format!("{} ({})", lane.name, lane.tid));
@@ -93,10 +96,12 @@ fn complete(call: &CallSpan) -> Value {
 fn nested(id: usize, r: &RequestSpan) -> Vec<Value> {
     let [q, i, d, c] = r.stamps_ns;
     let name = format!("{} {} KiB", if r.read { "read" } else { "write" }, r.len_bytes / 1024);
-    let args = json!({"sector": r.sector_512, "bytes": r.len_bytes, "for": text(&r.kind), "task": r.task});
+    let args =
+        json!({"sector": r.sector_512, "bytes": r.len_bytes, "bios": r.bios, "for": text(&r.kind), "task": r.task});
     let event = |ph: &str, name: &str, ns: i64, args: &Value| json!({"name": name, "cat": "request", "ph": ph, "id": format!("0x{id:x}"), "pid": DEVICES + i64::from(r.dev), "tid": 0, "ts": us(ns), "args": args});
     let none = json!({});
     let mut events = vec![event("b", &name, q, &args)];
+    events.extend(r.joined_ns.iter().map(|ns| event("n", "a bio joins", *ns, &none)));
     if d > i {
         events.extend([event("b", "in the queue", i, &none), event("e", "in the queue", d, &none)]);
     }

@@ -42,6 +42,24 @@ fn charts_answer_and_nothing_is_fetched() {
     let tip = format!("document.querySelector({:?})", format!("{plane} .tip"));
     assert!(b.becomes(&format!("!{tip}.hidden && {tip}.textContent.includes('s')")));
 
+    // Bars and points say what they stand for, and a part of all bars can be left out.
+    for (kind, shape) in [("bars", "rect"), ("dots", "circle")] {
+        let figure = format!(
+            "[...document.querySelectorAll('figure[data-chart]')].find(f => f.textContent.includes('\"kind\":\"{kind}\"'))"
+        );
+        b.eval(&format!("{figure}.id = 'the-{kind}'"));
+        b.eval(&format!("document.querySelector('#the-{kind}').scrollIntoView()"));
+        let (x, y) = b.place(&format!("#the-{kind} svg {shape}"), 0.5, 0.5);
+        b.mouse("mouseMoved", x, y);
+        assert!(b.becomes(&format!("!document.querySelector('#the-{kind} .tip').hidden")), "{kind}");
+    }
+    let rects = "document.querySelectorAll('#the-bars svg rect').length";
+    let before = b.number(rects);
+    b.eval("document.querySelector('#the-bars .key').click()");
+    assert!(b.number(rects) < before);
+    b.eval("document.querySelector('#the-bars .key').click()");
+    b.eval("scrollTo(0, 0)");
+
     // A key of the legend switches its line.
     let lines = format!("document.querySelectorAll({:?}).length", format!("{svg} path"));
     let before = b.number(&lines);

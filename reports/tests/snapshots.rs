@@ -204,6 +204,6 @@ fn the_same_report_gives_the_same_bytes() {
         }
     }
     let error = render(&report, "pdf", &RenderOptions::default()).unwrap_err();
-    assert_eq!(error.to_string(), "no renderer for `pdf`; there are: text, mail, markdown, html, json, csv, svg");
+    assert_eq!(error.to_string(), "no renderer for `pdf`; there are: text, mail, markdown, html, json, csv, svg, png");
     assert!(!error.hint().is_empty());
 }

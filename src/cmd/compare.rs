@@ -25,7 +25,7 @@ pub(crate) fn run(cli: &Cli, args: &CompareArgs) -> Result<Exit> {
     if cli.json {
         stdout::print_json(&serde_json::json!({"crossed": out.crossed, "report": out.report}))?;
     } else if args.output.is_empty() {
-        stdout::print(&to_terminal(&out.report, Detail::Brief)?)?;
+        stdout::print_rendered(&to_terminal(&out.report, Detail::Brief)?)?;
     }
     Ok(if out.crossed.is_empty() { Exit::Ok } else { Exit::Bars })
 }

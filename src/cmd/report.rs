@@ -3,7 +3,7 @@
 use crate::args::{Cli, ReportArgs};
 use crate::error::Result;
 use crate::exit::Exit;
-use crate::pipeline::{analyse_with, check_kind, check_name, to_file_as, to_terminal, to_text};
+use crate::pipeline::{analyse_with, check_kind, check_name, to_bytes, to_file_as, to_terminal};
 use crate::stdout;
 use kreplay_analysis::Options;
 use kreplay_reports::Detail;
@@ -21,14 +21,14 @@ pub(crate) fn run(cli: &Cli, args: &ReportArgs) -> Result<Exit> {
     };
     let report = analyse_with(&args.results, &options)?;
     for path in &args.output {
-        to_file_as(&report, path, args.kind.as_deref())?;
+        to_file_as(&report, path, args.kind.as_deref(), args.chart.as_deref())?;
     }
     if cli.json {
         stdout::print_json(&serde_json::json!(report))?;
     } else if args.output.is_empty() {
         match &args.kind {
-            Some(kind) => stdout::print(&to_text(&report, kind)?)?,
-            None => stdout::print(&to_terminal(&report, Detail::Full)?)?,
+            Some(kind) => stdout::print_bytes(&to_bytes(&report, kind, args.chart.as_deref())?)?,
+            None => stdout::print_rendered(&to_terminal(&report, Detail::Full)?)?,
         }
     }
     Ok(Exit::Ok)

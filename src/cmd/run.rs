@@ -63,7 +63,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<Exit> {
             "verdict": report.verdict,
         }))?;
     } else {
-        stdout::print(&to_terminal(&report, Detail::Brief)?)?;
+        stdout::print_rendered(&to_terminal(&report, Detail::Brief)?)?;
         stdout::print(&format!("\nfull report: {}\n", output.path.join(REPORTS[0]).display()))?;
     }
     // What went wrong later weighs more than lines that were skipped.

@@ -2,6 +2,7 @@
 
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
+use crate::terminal;
 use kreplay_analysis::model::Report;
 use kreplay_analysis::{Error as AnalysisError, Options};
 use kreplay_reports::{Detail, Error as ReportError, RenderOptions, render, renderer};
@@ -29,17 +30,19 @@ pub(crate) fn explain_analysis(e: AnalysisError) -> CliError {
     CliError::new(exit, e.to_string()).help(e.hint())
 }
 
-/// The report as the terminal shows it.
+/// The report as the terminal shows it: for [`crate::stdout::print_rendered`].
 pub(crate) fn to_terminal(report: &Report, detail: Detail) -> Result<String> {
-    let options = RenderOptions { detail, ..RenderOptions::default() };
+    let options =
+        RenderOptions { detail, width: terminal::width(), color: terminal::color(), ..RenderOptions::default() };
     let bytes = render(report, "text", &options).map_err(explain)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The report in the kind of this name.
-pub(crate) fn to_text(report: &Report, kind: &str) -> Result<String> {
-    let bytes = render(report, kind, &RenderOptions::default()).map_err(explain)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// The report in the kind of this name, for standard output.
+pub(crate) fn to_bytes(report: &Report, kind: &str, chart: Option<&str>) -> Result<Vec<u8>> {
+    let options =
+        RenderOptions { width: terminal::width(), chart: chart.map(str::to_owned), ..RenderOptions::default() };
+    render(report, kind, &options).map_err(explain)
 }
 
 /// Says at once whether there is a kind of this name.
@@ -54,12 +57,14 @@ pub(crate) fn check_kind(path: &Path) -> Result<()> {
 
 /// Writes the report by rename, in the kind that the file's ending names.
 pub(crate) fn to_file(report: &Report, path: &Path) -> Result<()> {
-    to_file_as(report, path, None)
+    to_file_as(report, path, None, None)
 }
 
-/// Writes the report by rename, in the kind of this name, or else that which the file's ending names.
-pub(crate) fn to_file_as(report: &Report, path: &Path, kind: Option<&str>) -> Result<()> {
-    let bytes = render(report, kind.unwrap_or_else(|| ending(path)), &RenderOptions::default()).map_err(explain)?;
+/// Writes the report by rename, in the kind of this name, or else that which the file's ending names; of pictures the charts of an
+/// id, if one is given.
+pub(crate) fn to_file_as(report: &Report, path: &Path, kind: Option<&str>, chart: Option<&str>) -> Result<()> {
+    let options = RenderOptions { chart: chart.map(str::to_owned), ..RenderOptions::default() };
+    let bytes = render(report, kind.unwrap_or_else(|| ending(path)), &options).map_err(explain)?;
     write_atomically(path, &bytes)?;
     Ok(())
 }
@@ -71,7 +76,7 @@ fn ending(path: &Path) -> &str {
 /// What went wrong in rendering, as the user sees it.
 pub(crate) fn explain(e: ReportError) -> CliError {
     let exit = match e {
-        ReportError::UnknownKind { .. } | ReportError::Nothing { .. } => Exit::Usage,
+        ReportError::UnknownKind { .. } | ReportError::NoChart { .. } | ReportError::Nothing { .. } => Exit::Usage,
         ReportError::Chart { .. } | ReportError::Json(_) => Exit::Internal,
     };
     CliError::new(exit, e.to_string()).help(e.hint())

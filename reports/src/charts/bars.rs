@@ -42,7 +42,7 @@ pub(super) fn height(chart: &Bars) -> u32 {
 }
 
 /// Draws the chart.
-pub(super) fn draw(area: &Area<'_>, chart: &Bars) -> Result<(), String> {
+pub(super) fn draw<B: DrawingBackend>(area: &Area<B>, chart: &Bars) -> Result<(), String> {
     let (entries, top) = legend(chart);
     let label = style(Role::Ink, LABEL, HPos::Left, VPos::Bottom);
     let small = style(Role::Ink, SMALL, HPos::Left, VPos::Center);

@@ -39,7 +39,7 @@ fn axis(chart: &Dots) -> Vec<(f64, String)> {
 }
 
 /// Draws the chart.
-pub(super) fn draw(area: &Area<'_>, chart: &Dots) -> Result<(), String> {
+pub(super) fn draw<B: DrawingBackend>(area: &Area<B>, chart: &Dots) -> Result<(), String> {
     let marks = axis(chart);
     let (first, last) = (marks[0].0, marks[marks.len() - 1].0);
     let span = f64::from(WIDTH as i32 - 2 * SIDE);
@@ -88,7 +88,7 @@ pub(super) fn draw(area: &Area<'_>, chart: &Dots) -> Result<(), String> {
 }
 
 /// Names under the points, as long as they do not touch: for quantiles, whose order is known.
-fn names_below(area: &Area<'_>, points: &[(i32, &str)], line: i32) -> Result<(), String> {
+fn names_below<B: DrawingBackend>(area: &Area<B>, points: &[(i32, &str)], line: i32) -> Result<(), String> {
     let mut free_from = i32::MIN;
     for (x, name) in points {
         let name = escape::terminal(name, NAME);
@@ -103,7 +103,7 @@ fn names_below(area: &Area<'_>, points: &[(i32, &str)], line: i32) -> Result<(),
 }
 
 /// Names of the first and the last point beside them: who won and who lost.
-fn names_at_ends(area: &Area<'_>, points: &[(i32, &str)], line: i32) -> Result<(), String> {
+fn names_at_ends<B: DrawingBackend>(area: &Area<B>, points: &[(i32, &str)], line: i32) -> Result<(), String> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Ok(()) };
     let (before, after) = (escape::terminal(first.1, NAME), escape::terminal(last.1, NAME));
     if points.len() > 1 && first.0 - 9 - width_of(&before, SMALL) >= 0 {

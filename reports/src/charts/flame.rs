@@ -20,12 +20,19 @@ pub(super) fn height(chart: &Flame) -> u32 {
 }
 
 /// Draws the chart.
-pub(super) fn draw(area: &Area<'_>, chart: &Flame) -> Result<(), String> {
+pub(super) fn draw<B: DrawingBackend>(area: &Area<B>, chart: &Flame) -> Result<(), String> {
     let scale = if chart.top > 0.0 { f64::from(WIDTH) / chart.top } else { 0.0 };
     node(area, &chart.root, 0.0, 0, scale, chart.unit.label())
 }
 
-fn node(area: &Area<'_>, n: &FlameNode, from: f64, row: i32, scale: f64, unit: &str) -> Result<(), String> {
+fn node<B: DrawingBackend>(
+    area: &Area<B>,
+    n: &FlameNode,
+    from: f64,
+    row: i32,
+    scale: f64,
+    unit: &str,
+) -> Result<(), String> {
     let (left, right) = ((from * scale).round() as i32, ((from + n.value) * scale).round() as i32);
     if right <= left {
         return Ok(());

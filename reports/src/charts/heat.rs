@@ -19,7 +19,7 @@ pub(super) fn height(chart: &Heat) -> u32 {
 }
 
 /// Draws the chart.
-pub(super) fn draw(area: &Area<'_>, chart: &Heat) -> Result<(), String> {
+pub(super) fn draw<B: DrawingBackend>(area: &Area<B>, chart: &Heat) -> Result<(), String> {
     let columns = chart.columns.len().max(1) as i32;
     let width = (WIDTH as i32 - NAMES) / columns;
     let top = columns * HEADING + 8;

@@ -91,7 +91,7 @@ pub(crate) fn title(axis: &Axis) -> String {
 }
 
 /// Draws the chart.
-pub(super) fn draw(area: &Area<'_>, chart: &Plane) -> Result<(), String> {
+pub(super) fn draw<B: DrawingBackend>(area: &Area<B>, chart: &Plane) -> Result<(), String> {
     let (entries, top) = legend(chart);
     let small = style(Role::Ink, SMALL, HPos::Left, VPos::Center);
     for (i, (x, y, name)) in entries.into_iter().enumerate() {

@@ -21,8 +21,19 @@ fn axis_unit(panel: &Panel) -> (f64, &'static str) {
     }
 }
 
+/// Height of all panels, two beside each other, pixels.
+pub(super) fn height(chart: &Strips) -> u32 {
+    chart.panels.len().div_ceil(2).max(1) as u32 * HEIGHT
+}
+
+/// Draws all panels.
+pub(super) fn draw_all<B: DrawingBackend>(area: &Area<B>, chart: &Strips) -> Result<(), String> {
+    let parts = area.split_evenly((chart.panels.len().div_ceil(2).max(1), 2));
+    chart.panels.iter().zip(&parts).try_for_each(|(panel, part)| draw(part, chart, panel))
+}
+
 /// Draws the panel.
-pub(super) fn draw(area: &Area<'_>, chart: &Strips, panel: &Panel) -> Result<(), String> {
+pub(super) fn draw<B: DrawingBackend>(area: &Area<B>, chart: &Strips, panel: &Panel) -> Result<(), String> {
     let (divisor, unit) = axis_unit(panel);
     let top = if panel.top > 0.0 { panel.top / divisor * 1.05 } else { 1.0 };
     let end = if chart.end_s > 0.0 { chart.end_s } else { 1.0 };

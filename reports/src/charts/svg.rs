@@ -1,45 +1,36 @@
-//! Charts by plotters' SVG backend: no fonts needed, whole-pixel coordinates, so the same report gives the same bytes.
-//!
-//! plotters writes plain colours. Each role (ink, grid, a cause) has one reserved colour, which is replaced by a class
-//! afterwards, so that one style sheet serves light and dark.
+//! Charts as SVG: no fonts needed. plotters writes plain colours, which are replaced by classes afterwards, so that one style
+//! sheet serves light and dark.
 
-mod bars;
-mod dots;
-mod flame;
-mod heat;
-mod plane;
-mod strips;
-mod theme;
-
-pub(crate) use plane::{Scale, title as axis_title};
-pub(crate) use theme::{STYLE, part_number};
-
-use crate::{Error, RenderOptions, Renderer, Result, escape};
-use kreplay_analysis::model::{Bars, Block, Dots, Flame, Heat, Panel, Plane, Report, Strips, TraceReport};
+use super::{Area, flame, foot, listed, paint, plane, strips, theme};
+use crate::{Error, RenderOptions, Renderer, Result, escape, names};
+use kreplay_analysis::model::{Bars, Dots, Flame, Panel, Plane, Report, Strips};
 use plotters::prelude::*;
-use std::fmt::Display;
 
-/// Drawing area of one chart.
-type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+/// Between two charts of a picture, pixels.
+pub(super) const GAP: u32 = 34;
+/// Left and right of a picture's charts, pixels.
+pub(super) const MARGIN: u32 = 16;
+/// Height of a line under the charts, pixels.
+pub(super) const LINE: u32 = 16;
+/// Room for a chart's heading, pixels.
+pub(super) const TITLE: u32 = 24;
 
 /// A finished chart: an `<svg>` element without width and height attributes of its own.
 pub(crate) struct Drawing {
     /// The element.
     pub svg: String,
-    /// Height at a width of [`theme::WIDTH`] (or of a panel), pixels.
-    pub height: u32,
 }
 
 /// Draws stacked bars.
 pub(crate) fn bars(chart: &Bars) -> Result<Drawing> {
-    let height = bars::height(chart);
-    draw(&chart.id, &chart.caption, (theme::WIDTH, height), |area| bars::draw(area, chart))
+    let height = super::bars::height(chart);
+    draw(&chart.id, &chart.caption, (theme::WIDTH, height), |area| super::bars::draw(area, chart))
 }
 
 /// Draws rows of points.
 pub(crate) fn dots(chart: &Dots) -> Result<Drawing> {
-    let height = dots::height(chart);
-    draw(&chart.id, &chart.caption, (theme::WIDTH, height), |area| dots::draw(area, chart))
+    let height = super::dots::height(chart);
+    draw(&chart.id, &chart.caption, (theme::WIDTH, height), |area| super::dots::draw(area, chart))
 }
 
 /// Draws lines and marks on a plane.
@@ -55,12 +46,6 @@ pub(crate) fn flame(chart: &Flame) -> Result<Drawing> {
     draw(&chart.id, &about, (theme::WIDTH, height), |area| flame::draw(area, chart))
 }
 
-/// Draws a table of shades.
-pub(crate) fn heat(chart: &Heat) -> Result<Drawing> {
-    let height = heat::height(chart);
-    draw(&chart.id, &chart.caption, (theme::WIDTH, height), |area| heat::draw(area, chart))
-}
-
 /// Draws one panel of a strip chart.
 pub(crate) fn panel(chart: &Strips, panel: &Panel) -> Result<Drawing> {
     let about = format!("{} {}: {}", chart.label, panel.title, panel.about);
@@ -69,7 +54,7 @@ pub(crate) fn panel(chart: &Strips, panel: &Panel) -> Result<Drawing> {
 
 fn draw<F>(id: &str, about: &str, size: (u32, u32), work: F) -> Result<Drawing>
 where
-    F: FnOnce(&Area<'_>) -> std::result::Result<(), String>,
+    F: FnOnce(&Area<SVGBackend<'_>>) -> std::result::Result<(), String>,
 {
     let failed = |why: String| Error::Chart { id: id.to_string(), why };
     let mut raw = String::new();
@@ -86,20 +71,10 @@ where
         "<svg viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-label=\"{}\">{body}",
         escape::html(about)
     );
-    Ok(Drawing { svg: svg.trim_end().to_string(), height })
+    Ok(Drawing { svg: svg.trim_end().to_string() })
 }
 
-/// plotters' errors as text.
-fn text<E: Display>(error: E) -> String {
-    error.to_string()
-}
-
-/// Heading of a chart in the picture.
-fn titled(trace: &TraceReport, label: &str, what: &str) -> String {
-    if label.is_empty() { format!("{}: {what}", trace.name) } else { format!("{}, {label}: {what}", trace.name) }
-}
-
-/// The SVG renderer: the first trace's charts under each other in one document.
+/// The SVG renderer: the charts under each other in one document.
 pub(crate) struct Svg;
 
 impl Renderer for Svg {
@@ -112,40 +87,34 @@ impl Renderer for Svg {
     fn about(&self) -> &'static str {
         "the charts of the comparison in one picture (without the strips over time)"
     }
-    fn render(&self, report: &Report, _options: &RenderOptions) -> Result<Vec<u8>> {
-        const GAP: u32 = 34;
+    fn render(&self, report: &Report, options: &RenderOptions) -> Result<Vec<u8>> {
+        let report = &names::short(report);
         let mut body = String::new();
         let mut y = 12;
-        for trace in &report.traces {
-            for block in trace.sections.iter().flat_map(|s| &s.blocks) {
-                let (drawing, title) = match block {
-                    Block::Bars(chart) => (bars(chart)?, format!("{}: where the time went", trace.name)),
-                    Block::Dots(chart) => (dots(chart)?, format!("{}: {}", trace.name, chart.axis)),
-                    Block::Plane(chart) => (plane(chart)?, titled(trace, &chart.label, &chart.y.title)),
-                    Block::Heat(chart) => (heat(chart)?, titled(trace, "", "figures against the best")),
-                    Block::Flame(chart) => (flame(chart)?, titled(trace, &chart.label, "time of the clients")),
-                    Block::Table(_) | Block::Strips(_) => continue,
-                };
-                body.push_str(&format!(
-                    "<text class=\"f-ink\" x=\"0\" y=\"{}\" font-family=\"sans-serif\" font-size=\"15\" font-weight=\"bold\">{}</text>\n",
-                    y + 14,
-                    escape::html(&title)
-                ));
-                let placed = format!("<svg y=\"{}\" width=\"{}\" height=\"{}\" ", y + 24, theme::WIDTH, drawing.height);
-                body.push_str(&drawing.svg.replacen("<svg ", &placed, 1));
-                body.push('\n');
-                y += 24 + drawing.height + GAP;
-            }
+        for chart in listed(report, options, "svg")? {
+            let drawing = draw(chart.id, &chart.title, chart.size, |area| paint(area, chart.block))?;
+            body.push_str(&format!(
+                "<text class=\"f-ink\" x=\"0\" y=\"{}\" font-family=\"sans-serif\" font-size=\"15\" font-weight=\"bold\">{}</text>\n",
+                y + 14,
+                escape::html(&chart.title)
+            ));
+            let (width, height) = chart.size;
+            let placed = format!("<svg y=\"{}\" width=\"{width}\" height=\"{height}\" ", y + TITLE);
+            body.push_str(&drawing.svg.replacen("<svg ", &placed, 1));
+            body.push('\n');
+            y += TITLE + height + GAP;
         }
-        if body.is_empty() {
-            return Err(Error::Nothing { kind: "svg", why: "the report has no charts" });
+        for line in foot(report) {
+            body.push_str(&format!(
+                "<text class=\"f-muted\" x=\"0\" y=\"{}\" font-family=\"sans-serif\" font-size=\"11\">{}</text>\n",
+                y + 11,
+                escape::html_full(&line)
+            ));
+            y += LINE;
         }
-        let (width, margin) = (theme::WIDTH, 16);
+        let (width, style) = (theme::WIDTH + 2 * MARGIN, theme::STYLE);
         let out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-{margin} 0 {} {y}\" width=\"{}\" height=\"{y}\">\n<style>{STYLE}</style>\n<rect class=\"f-page\" x=\"-{margin}\" y=\"0\" width=\"{}\" height=\"{y}\"/>\n{body}</svg>\n",
-            width + 2 * margin,
-            width + 2 * margin,
-            width + 2 * margin
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-{MARGIN} 0 {width} {y}\" width=\"{width}\" height=\"{y}\">\n<style>{style}</style>\n<rect class=\"f-page\" x=\"-{MARGIN}\" y=\"0\" width=\"{width}\" height=\"{y}\"/>\n{body}</svg>\n"
         );
         Ok(out.into_bytes())
     }

@@ -3,6 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use std::sync::LazyLock;
 
 /// Width of a chart, pixels; pages scale it.
 pub(crate) const WIDTH: u32 = 680;
@@ -12,7 +13,7 @@ pub(super) const LABEL: f64 = 13.0;
 pub(super) const SMALL: f64 = 11.5;
 
 /// plotters divides font sizes by this before it writes them.
-const FONT_FACTOR: f64 = 1.24;
+pub(super) const FONT_FACTOR: f64 = 1.24;
 
 /// What a colour stands for. The number is the reserved colour's last byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,22 +69,56 @@ pub(crate) fn part_number(id: &str) -> Option<usize> {
     PARTS.iter().position(|p| *p == id)
 }
 
+/// Names of the roles in the style sheet, by the number of their reserved colour.
+fn names() -> impl Iterator<Item = String> {
+    let fixed = ROLES.iter().map(|r| (*r).to_string());
+    let parts = (0..PARTS.len()).map(|i| format!("k{i}"));
+    fixed.chain(parts).chain((0..LINES).map(|i| format!("l{i}"))).chain(["warm".to_string()])
+}
+
 /// Replaces the reserved colours of plotters' output by classes.
 pub(super) fn classes(svg: &str) -> String {
     let mut out = svg.to_string();
-    let names = ROLES
-        .iter()
-        .map(|r| (*r).to_string())
-        .chain((0..PARTS.len()).map(|i| format!("k{i}")))
-        .chain((0..LINES).map(|i| format!("l{i}")))
-        .chain(["warm".to_string()]);
-    for (number, name) in names.enumerate() {
+    for (number, name) in names().enumerate() {
         for (attribute, prefix) in [("fill", 'f'), ("stroke", 's')] {
             out = out.replace(&format!("{attribute}=\"#C0DE{number:02X}\""), &format!("class=\"{prefix}-{name}\""));
         }
     }
     // What plotters writes for every element and no reader needs.
     out.replace(" opacity=\"1\"", "").replace(" stroke=\"none\"", "").replace(" fill=\"none\"", " fill-opacity=\"0\"")
+}
+
+/// A colour of the style sheet's light scheme, which stands there first.
+fn sheet(name: &str) -> (u8, u8, u8) {
+    let value = STYLE.split_once(&format!("--{name}:#")).map_or("", |(_, rest)| rest);
+    let digits: String = value.chars().take_while(char::is_ascii_hexdigit).take(6).collect();
+    let full = if digits.len() == 3 { digits.chars().flat_map(|c| [c, c]).collect() } else { digits };
+    let byte = |i: usize| full.get(i..i + 2).and_then(|d| u8::from_str_radix(d, 16).ok()).unwrap_or(0);
+    (byte(0), byte(2), byte(4))
+}
+
+/// The light scheme's colour for a reserved one; other colours stay.
+pub(super) fn light(rgb: (u8, u8, u8)) -> (u8, u8, u8) {
+    static LIGHT: LazyLock<Vec<(u8, u8, u8)>> = LazyLock::new(|| names().map(|n| sheet(&n)).collect());
+    if (rgb.0, rgb.1) != (0xC0, 0xDE) {
+        return rgb;
+    }
+    LIGHT.get(usize::from(rgb.2)).copied().unwrap_or(rgb)
+}
+
+/// Ink of the light scheme.
+pub(super) fn ink() -> (u8, u8, u8) {
+    light((0xC0, 0xDE, Role::Ink.number()))
+}
+
+/// Softer ink of the light scheme.
+pub(super) fn muted() -> (u8, u8, u8) {
+    light((0xC0, 0xDE, Role::Muted.number()))
+}
+
+/// Paper of the light scheme.
+pub(super) fn page() -> (u8, u8, u8) {
+    sheet("page")
 }
 
 /// A text style; `h` and `v` say which point of the text lies at the given place.
@@ -112,3 +147,22 @@ pub(crate) const STYLE: &str = concat!(
     ".s-l0{stroke:var(--l0)}.s-l1{stroke:var(--l1)}.s-l2{stroke:var(--l2)}.s-l3{stroke:var(--l3)}.s-l4{stroke:var(--l4)}.s-l5{stroke:var(--l5)}.s-l6{stroke:var(--l6)}.s-l7{stroke:var(--l7)}.s-l8{stroke:var(--l8)}.s-l9{stroke:var(--l9)}",
     ".f-k6{fill:var(--k6)}.f-k7{fill:var(--k7)}.f-k8{fill:var(--k8)}.f-k9{fill:var(--k9)}.f-k10{fill:var(--k10)}",
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_role_has_a_colour_in_pictures() {
+        // Lines and parts share some; none of them is missing, which would make it black.
+        assert!(names().all(|n| sheet(&n) != (0, 0, 0)));
+        let lines: std::collections::BTreeSet<_> = (0..LINES).map(|i| sheet(&format!("l{i}"))).collect();
+        assert_eq!(lines.len(), LINES);
+        for number in 0..names().count() {
+            let shown = light((0xC0, 0xDE, number as u8));
+            assert!(shown.0 != 0xC0 || shown.1 != 0xDE, "{number}");
+        }
+        assert_eq!((page(), ink()), ((255, 255, 255), (0x1d, 0x24, 0x30)));
+        assert_eq!(light((1, 2, 3)), (1, 2, 3));
+    }
+}

@@ -1,8 +1,9 @@
 //! Tables, charts and findings as HTML.
 
 use super::data;
+use crate::charts::svg::{self, Drawing};
 use crate::number::content;
-use crate::svg::{self, Drawing};
+use crate::provenance::capital;
 use crate::{Result, escape};
 use kreplay_analysis::model::{Block, Finding, Heat, Level, Strips, Table};
 
@@ -77,10 +78,16 @@ impl Blocks {
     fn block(&mut self, out: &mut String, block: &Block) -> Result<()> {
         match block {
             Block::Table(t) => self.table(out, t),
-            Block::Bars(chart) => figure(out, "", &svg::bars(chart)?, &escape::html_full(&chart.caption), ""),
+            Block::Bars(chart) => {
+                let data = script(&data::bars(chart, &|label: &str| self.variant(label))?);
+                let attributes = self.attributes("", &chart.caption);
+                figure(out, &attributes, &svg::bars(chart)?, &escape::html_full(&chart.caption), &data);
+            }
             Block::Dots(chart) => {
+                let data = script(&data::dots(chart, &|label: &str| self.variant(label))?);
                 let caption = format!("{} ({}). {}", capital(&chart.axis), chart.unit.label(), chart.caption);
-                figure(out, "", &svg::dots(chart)?, &escape::html_full(&caption), "");
+                let attributes = self.attributes("", &caption);
+                figure(out, &attributes, &svg::dots(chart)?, &escape::html_full(&caption), &data);
             }
             Block::Strips(chart) => self.strips(out, chart)?,
             Block::Plane(chart) => {
@@ -154,7 +161,9 @@ impl Blocks {
             for (i, (cell, column)) in row.cells.iter().zip(&table.columns).enumerate() {
                 let text = escape::html(&content(cell, column));
                 match (i, cell.best) {
-                    (0, _) => out.push_str(&format!("<th scope=\"row\"{}>{text}</th>", class(&text, same))),
+                    (0, _) => {
+                        out.push_str(&format!("<th scope=\"row\"{}>{}</th>", class(&text, same), breakable(&text)))
+                    }
                     (_, true) => {
                         out.push_str(&format!("<td class=\"n best\">{text}<span class=\"star\">*</span></td>"))
                     }
@@ -164,6 +173,27 @@ impl Blocks {
             }
             out.push_str("</tr>\n");
             before = first;
+        }
+        out.push_str("</tbody>\n</table>\n</div>\n");
+    }
+
+    /// A table of sentences: nothing is shortened, and cells take lines.
+    pub(super) fn prose_table(&self, out: &mut String, table: &Table) {
+        if table.rows.is_empty() {
+            return;
+        }
+        let caption = escape::html_full(&table.caption);
+        out.push_str(&format!("<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\n<table class=\"prose\">\n<caption>{caption}</caption>\n<thead><tr>"));
+        for column in &table.columns {
+            out.push_str(&format!("<th scope=\"col\">{}</th>", escape::html(&column.title)));
+        }
+        out.push_str("</tr></thead>\n<tbody>\n");
+        for row in &table.rows {
+            out.push_str("<tr>");
+            for (cell, column) in row.cells.iter().zip(&table.columns) {
+                out.push_str(&format!("<td>{}</td>", escape::html_full(&content(cell, column))));
+            }
+            out.push_str("</tr>\n");
         }
         out.push_str("</tbody>\n</table>\n</div>\n");
     }
@@ -178,9 +208,10 @@ impl Blocks {
         for row in &chart.rows {
             let label = escape::html(&row.label);
             out.push_str(&format!(
-                "<tr{}><th scope=\"row\"{}>{label}</th>",
+                "<tr{}><th scope=\"row\"{}>{}</th>",
                 self.mark(&row.label),
-                class(&label, false)
+                class(&label, false),
+                breakable(&label)
             ));
             for (cell, column) in row.cells.iter().zip(&chart.columns) {
                 let shade = cell.shade.unwrap_or(0.0).clamp(0.0, 1.0);
@@ -223,23 +254,46 @@ fn thinned(caption: &str, from: Option<usize>) -> String {
     }
 }
 
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())
+/// Class of a text cell: a short text stays on one line, one with a long word may be broken in it, a repeated one is dimmed.
+fn class(text: &str, same: bool) -> String {
+    let mut classes = Vec::new();
+    if text.chars().count() <= SHORT {
+        classes.push("nb");
+    } else if text.split([' ', '+', '/']).any(|word| word.chars().count() > SHORT) {
+        classes.push("long");
+    }
+    if same {
+        classes.push("same");
+    }
+    if classes.is_empty() { String::new() } else { format!(" class=\"{}\"", classes.join(" ")) }
 }
 
-/// Class of a text cell: a short text stays on one line, a repeated one is dimmed.
-fn class(text: &str, same: bool) -> &'static str {
-    match (text.chars().count() <= SHORT, same) {
-        (true, true) => " class=\"nb same\"",
-        (true, false) => " class=\"nb\"",
-        (false, true) => " class=\"same\"",
-        (false, false) => "",
-    }
+/// Longest name that is kept on one line, characters.
+const WHOLE: usize = 44;
+
+/// A sentence in which names of variants are not broken.
+fn whole_names(text: &str, variants: &[String]) -> String {
+    let word = |word: &str| {
+        let name = word.trim_matches(['(', ')', ',', ';', ':', '.', '"', '?']);
+        let known = name.contains(['-', '+']) && name.chars().count() <= WHOLE && variants.iter().any(|v| v == name);
+        match word.split_once(name).filter(|_| known) {
+            Some((before, after)) => {
+                let [before, name, after] = [before, name, after].map(escape::html_full);
+                format!("{before}<span class=\"nb\">{name}</span>{after}")
+            }
+            None => escape::html_full(word),
+        }
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A name that may be broken behind a plus sign: between a kernel and its settings.
+fn breakable(text: &str) -> String {
+    text.replace('+', "+<wbr>")
 }
 
 /// A list of findings; the level is a word as well as a colour.
-pub(super) fn findings(out: &mut String, findings: &[Finding]) {
+pub(super) fn findings(out: &mut String, findings: &[Finding], variants: &[String]) {
     out.push_str("<ul class=\"findings\">\n");
     for finding in findings {
         let word = finding.level.word();
@@ -250,8 +304,8 @@ pub(super) fn findings(out: &mut String, findings: &[Finding]) {
         } else {
             format!("<span class=\"level\">{word}</span> ")
         };
-        // A number and its unit stay on one line.
-        let text = escape::html_full(&finding.text).replace(" %", "\u{a0}%").replace(" ms", "\u{a0}ms");
+        // A number and its unit stay on one line, and so do names of variants.
+        let text = whole_names(&finding.text, variants).replace(" %", "\u{a0}%").replace(" ms", "\u{a0}ms");
         out.push_str(&format!("<li class=\"{word}\">{label}{when}{text}</li>\n"));
     }
     out.push_str("</ul>\n");

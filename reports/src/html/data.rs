@@ -2,9 +2,9 @@
 //!
 //! Texts pass [`escape::terminal`] first, so that what the script shows is visible text, then [`escape::json`].
 
-use crate::svg::{Scale, axis_title};
+use crate::charts::{Scale, axis_title, part_number};
 use crate::{Result, escape};
-use kreplay_analysis::model::{Axis, Flame, FlameNode, Join, Origin, Plane, Strips};
+use kreplay_analysis::model::{Axis, Bars, Dots, Flame, FlameNode, Join, Origin, Plane, Strips};
 use serde_json::{Value, json};
 
 /// Longest text, characters.
@@ -69,13 +69,39 @@ pub(super) fn strips(chart: &Strips, recorded: bool) -> Result<String> {
     document(&json!({"kind": "strips", "end": number(chart.end_s), "panels": panels}))
 }
 
+/// Stacked bars; `variant` gives the number of a variant by its name.
+pub(super) fn bars(chart: &Bars, variant: &dyn Fn(&str) -> Option<usize>) -> Result<String> {
+    let parts: Vec<Value> = chart
+        .categories
+        .iter()
+        .enumerate()
+        .map(|(i, c)| json!({"n": text(&c.label), "k": part_number(&c.id).unwrap_or(i)}))
+        .collect();
+    let rows: Vec<Value> = chart
+        .rows
+        .iter()
+        .map(|r| json!({"n": text(&r.label), "v": variant(&r.label), "p": r.values.iter().map(|v| number(*v)).collect::<Vec<_>>()}))
+        .collect();
+    document(&json!({"kind": "bars", "u": chart.unit.label(), "parts": parts, "rows": rows}))
+}
+
+/// Rows of points.
+pub(super) fn dots(chart: &Dots, variant: &dyn Fn(&str) -> Option<usize>) -> Result<String> {
+    let rows: Vec<Value> = chart
+        .rows
+        .iter()
+        .map(|r| {
+            let points: Vec<Value> = r.points.iter().map(|p| json!([text(&p.label), number(p.value)])).collect();
+            json!({"n": text(&r.label), "v": variant(&r.label), "rec": r.origin == Origin::Recorded, "p": points})
+        })
+        .collect();
+    document(&json!({"kind": "dots", "u": chart.unit.label(), "log": chart.log, "rows": rows}))
+}
+
 /// A tree of time.
 pub(super) fn flame(chart: &Flame) -> Result<String> {
     fn node(n: &FlameNode) -> Value {
-        json!({"n": text(&n.name), "k": part(&n.part), "v": number(n.value), "c": n.parts.iter().map(node).collect::<Vec<_>>()})
-    }
-    fn part(id: &str) -> Option<usize> {
-        crate::svg::part_number(id)
+        json!({"n": text(&n.name), "k": part_number(&n.part), "v": number(n.value), "c": n.parts.iter().map(node).collect::<Vec<_>>()})
     }
     document(&json!({"kind": "flame", "u": chart.unit.label(), "top": number(chart.top), "root": node(&chart.root)}))
 }

@@ -7,9 +7,9 @@ mod sha256;
 mod style;
 
 use crate::number::without_zeros;
-use crate::{RenderOptions, Renderer, Result, escape, provenance};
+use crate::{RenderOptions, Renderer, Result, escape, names, provenance};
 use blocks::{Blocks, findings};
-use kreplay_analysis::model::{Block, CellProvenance, Report, Section, TraceReport};
+use kreplay_analysis::model::{Block, CellProvenance, Provenance, Report, Section, TraceReport};
 
 /// The page's script.
 const SCRIPT: &str = include_str!("page.js");
@@ -31,6 +31,7 @@ impl Renderer for Html {
         "one self-contained page with charts"
     }
     fn render(&self, report: &Report, _options: &RenderOptions) -> Result<Vec<u8>> {
+        let report = &names::short(report);
         let mut page = Page { out: String::new(), strips_left: STRIPS, blocks: Blocks::new(variants(report)) };
         page.head(report);
         for trace in &report.traces {
@@ -68,14 +69,14 @@ impl Page {
         self.out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
         self.out.push_str(&format!(
             "<title>{title}</title>\n<style>{}{}</style>\n</head>\n<body>\n",
-            crate::svg::STYLE,
+            crate::charts::STYLE,
             style::STYLE
         ));
         self.out.push_str(&format!("<header>\n<p class=\"brand\">kreplay report</p>\n<h1>{title}</h1>\n<p class=\"question\">{}</p>\n</header>\n", escape::html_full(&report.question)));
         self.contents(report);
         self.switches();
         self.out.push_str("<main>\n<section id=\"verdict\" class=\"verdict\">\n<h2>Verdict</h2>\n");
-        findings(&mut self.out, &report.verdict);
+        findings(&mut self.out, &report.verdict, &self.blocks.variants);
         self.out.push_str("</section>\n");
     }
 
@@ -130,7 +131,7 @@ impl Page {
         }
         if !trace.findings.is_empty() {
             self.out.push_str(&format!("<section id=\"{id}-findings\">\n<h2>Findings</h2>\n<p class=\"lead\">What happened during the runs that a reader should know.</p>\n"));
-            findings(&mut self.out, &trace.findings);
+            findings(&mut self.out, &trace.findings, &self.blocks.variants);
             self.out.push_str("</section>\n");
         }
         Ok(())
@@ -180,6 +181,7 @@ impl Page {
         if !from.command.is_empty() {
             self.out.push_str(&format!("<pre><code>{}</code></pre>\n", escape::html_full(&provenance::command(from))));
         }
+        self.models(from);
         self.blocks.table(&mut self.out, &provenance::cells(from));
         for (heading, items) in provenance::lists(from) {
             self.out.push_str(&format!("<h3>{heading}</h3>\n<ul class=\"plain\">\n"));
@@ -205,6 +207,27 @@ impl Page {
             escape::html(&from.analysis_version),
             report.schema
         ));
+    }
+
+    /// What the models cover and were held against.
+    fn models(&mut self, from: &Provenance) {
+        let said = provenance::models_in_short(from);
+        if said.is_empty() {
+            return;
+        }
+        self.out.push_str(&format!("<h3 id=\"models\">{}</h3>\n<ul class=\"plain\">\n", provenance::MODELS));
+        for (text, variants) in &said {
+            let whose = if variants.is_empty() {
+                String::new()
+            } else {
+                format!(" <span class=\"whose\">{}</span>", escape::html_full(&variants.join(", ")))
+            };
+            self.out.push_str(&format!("<li>{}{whose}</li>\n", escape::html_full(&provenance::capital(text))));
+        }
+        self.out.push_str("</ul>\n");
+        self.out.push_str("<details><summary>What is modelled of each mechanism, and what is not</summary>\n");
+        self.blocks.prose_table(&mut self.out, &provenance::mechanisms(from));
+        self.out.push_str("</details>\n");
     }
 
     /// Configuration and table hashes of a variant's first cell.

@@ -345,7 +345,110 @@
     return draw;
   };
 
-  const kinds = {plane, strips: strip, flame};
+  // A drawing of rows under each other: shared by bars and dots.
+  const rowChart = (fig, d, top, paint) => {
+    const box = fig.querySelector('.chart');
+    box.replaceChildren();
+    box.classList.add('live');
+    const tip = tipBox(box);
+    let svg;
+    const ROW = 46, B = 28;
+    const draw = () => {
+      tip(0, 0, null);
+      if (svg) svg.remove();
+      const rows = d.rows.filter(r => !hidden.has(r.v));
+      const W = Math.max(280, Math.min(box.clientWidth || 680, 768)), H = rows.length * ROW + B;
+      svg = sv(box, 'svg', {viewBox: `0 0 ${W} ${H}`, width: W, height: H, role: 'img', 'aria-label': fig.dataset.about || ''});
+      const ex = extent(top(rows), d.log);
+      const X = scale(d.log, ex[0], ex[1], d.pad, W - (d.end || d.pad));
+      const marks = X.marks(W > 500 ? 7 : 4);
+      marks.forEach(([v, name], i) => {
+        const last = i === marks.length - 1, x = X.at(v);
+        sv(svg, 'line', {x1: x, x2: x, y1: 2, y2: H - B, class: 's-grid'});
+        sv(svg, 'text', {x: last ? Math.min(x + 14, W) : x, y: H - B + 17, 'text-anchor': last ? 'end' : i === 0 && 20 > x ? 'start' : 'middle', class: 'ax'}, last ? `${name} ${d.u}` : name);
+      });
+      const say = (shape, rows) => {
+        shape.addEventListener('pointermove', e => {
+          const r = svg.getBoundingClientRect();
+          tip((e.clientX - r.left) * svg.clientWidth / r.width, e.clientY - r.top, rows);
+        });
+        shape.addEventListener('pointerleave', () => tip(0, 0, null));
+      };
+      rows.forEach((r, i) => {
+        sv(svg, 'text', {x: 0, y: i * ROW + 16, class: 'rl'}, r.n);
+        paint(svg, r, i * ROW, X, W, say);
+      });
+    };
+    redraw.push(draw);
+    return draw;
+  };
+
+  const bars = (fig, d) => {
+    const off = new Set();
+    d.pad = 0; d.end = 72;
+    const sum = r => r.p.reduce((a, v, i) => off.has(i) ? a : a + v, 0);
+    const draw = rowChart(fig, d, rows => rows.map(sum), (svg, r, y, X, W, say) => {
+      let at = 0;
+      const total = sum(r);
+      r.p.forEach((v, i) => {
+        if (off.has(i) || !(v > 0)) return;
+        const x = X.at(at), part = d.parts[i];
+        at += v;
+        const w = X.at(at) - x;
+        if (0.3 > w) return;
+        const box = sv(svg, 'rect', {x, y: y + 22, width: w, height: 18, class: 'f-k' + part.k});
+        say(box, [['', r.n], ['b-k' + part.k, `${part.n}: ${fmt(v)} ${d.u}, ${fmt(v / total * 100)} %`]]);
+      });
+      sv(svg, 'text', {x: X.at(total) + 6, y: y + 35, class: 'ax'}, `${fmt(total)} ${d.u}`);
+    });
+    const legend = el('div', 'legend');
+    d.parts.forEach((part, i) => {
+      const b = el('button', 'key');
+      b.type = 'button';
+      b.append(el('span', 'sw b-k' + part.k), document.createTextNode(part.n));
+      b.setAttribute('aria-pressed', 'true');
+      b.addEventListener('click', () => {
+        if (off.has(i)) off.delete(i); else off.add(i);
+        b.setAttribute('aria-pressed', String(!off.has(i)));
+        draw();
+      });
+      legend.append(b);
+    });
+    fig.querySelector('.chart').before(legend);
+    return draw;
+  };
+
+  const dots = (fig, d) => {
+    d.pad = 16;
+    return rowChart(fig, d, rows => rows.flatMap(r => r.p.map(p => p[1])), (svg, r, y, X, W, say) => {
+      const cls = r.rec ? 'rec' : 'sim', line = y + 26;
+      const clamp = v => d.log ? Math.max(X.at(v), 16) : X.at(v);
+      const points = r.p.map(([n, v]) => ({n, v, x: clamp(v)})).sort((a, b) => a.x - b.x);
+      if (!points.length) return;
+      const first = points[0], last = points[points.length - 1];
+      sv(svg, 'line', {x1: first.x, x2: last.x, y1: line, y2: line, class: 'bar s-' + cls});
+      const text = p => p.n ? `${p.n}: ${fmt(p.v)} ${d.u}` : `${fmt(p.v)} ${d.u}`;
+      for (const p of points) {
+        const c = sv(svg, 'circle', {cx: p.x, cy: line, r: 5, class: 'f-' + cls});
+        // Points on top of each other answer together.
+        const near = points.filter(q => 6 > Math.abs(q.x - p.x));
+        say(c, [['', r.n]].concat(near.slice(0, 12).map(q => ['', text(q)])));
+      }
+      const put = (p, x, anchor, dy) => sv(svg, 'text', {x, y: line + dy, 'text-anchor': anchor, class: 'ax'}, p.n);
+      if (d.log) {
+        let free = -1e9;
+        for (const p of points) {
+          const half = p.n.length * 3.4;
+          if (p.x - half > free && W >= p.x + half) { put(p, p.x, 'middle', 18); free = p.x + half + 4; }
+        }
+      } else {
+        if (points.length > 1 && first.x - 9 > first.n.length * 6.6) put(first, first.x - 9, 'end', 4);
+        if (W > last.x + 9 + last.n.length * 6.6) put(last, last.x + 9, 'start', 4);
+      }
+    });
+  };
+
+  const kinds = {plane, strips: strip, flame, bars, dots};
   const figures = [...document.querySelectorAll('figure[data-chart]')];
   for (const fig of figures) {
     const data = fig.querySelector('script[type="application/json"]');

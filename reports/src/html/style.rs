@@ -1,4 +1,4 @@
-//! The page's style sheet. Colours are the charts' ([`crate::svg::STYLE`]); both schemes from one set of names.
+//! The page's style sheet. Colours are the charts' ([`crate::charts::STYLE`]); both schemes from one set of names.
 
 /// The style sheet.
 pub(super) const STYLE: &str = concat!(
@@ -30,9 +30,10 @@ pub(super) const STYLE: &str = concat!(
     "caption{text-align:left;color:var(--muted);padding-bottom:.45rem;font-size:.9rem;max-width:min(46rem,calc(100vw - 2rem))}",
     "th,td{padding:.34rem .5rem;border-bottom:1px solid var(--grid);text-align:left;vertical-align:top;overflow-wrap:normal}",
     "thead th{border-bottom:1.5px solid var(--muted);font-weight:600;vertical-align:bottom;min-width:3.4rem}",
-    "tbody th{font-weight:500;position:sticky;left:0;background:var(--page);max-width:18rem;overflow-wrap:anywhere}",
+    "tbody th{font-weight:500;position:sticky;left:0;background:var(--page);max-width:18rem}tbody th.long{overflow-wrap:anywhere;min-width:9rem}",
     "th:first-child{padding-left:.1rem}.nb{white-space:nowrap}",
     "tbody td:not(.n){max-width:22rem;overflow-wrap:anywhere}",
+    "table.prose td{min-width:7rem;max-width:26rem;overflow-wrap:anywhere}table.prose td:nth-child(3),table.prose td:nth-child(4){min-width:15rem}",
     "tr.begins>*{border-top:1.5px solid var(--grid)}",
     "th.same{color:var(--muted);opacity:.55}",
     ".n{text-align:right}td.n{position:relative;padding-right:1.05rem;white-space:nowrap}thead .n{padding-right:1.05rem}",
@@ -47,7 +48,7 @@ pub(super) const STYLE: &str = concat!(
     ".panels svg{display:block;width:100%;height:auto}",
     "svg polygon{stroke:none}",
     ".live{position:relative;overflow:visible}.live svg{min-width:0;width:auto;max-width:100%;touch-action:pan-y;cursor:crosshair}.panels.live svg{width:100%}",
-    ".ax{fill:var(--muted);font-size:11.5px}.pt{fill:var(--ink);font-size:12.5px}.ln{fill:none;stroke-width:1.6}.area{opacity:.5}.sel{fill:var(--link);opacity:.18}",
+    ".ax{fill:var(--muted);font-size:11.5px}.pt{fill:var(--ink);font-size:12.5px}.rl{fill:var(--ink);font-size:13px}.bar{stroke-width:4}.ln{fill:none;stroke-width:1.6}.area{opacity:.5}.sel{fill:var(--link);opacity:.18}",
     ".tip{position:absolute;pointer-events:none;background:var(--page);border:1px solid var(--muted);border-radius:.3rem;padding:.25rem .5rem;font-size:.8rem;line-height:1.35;z-index:5;max-width:24rem;font-variant-numeric:tabular-nums}.tip div:first-child{font-weight:600}",
     ".legend{display:flex;flex-wrap:wrap;gap:.2rem .5rem;margin-bottom:.3rem}.key,.reset{font:inherit;font-size:.82rem;background:none;border:1px solid transparent;border-radius:.3rem;color:var(--ink);padding:.1rem .4rem;cursor:pointer;text-align:left}.key:hover,.reset:hover{border-color:var(--grid)}.key[aria-pressed=false]{color:var(--muted);text-decoration:line-through;opacity:.6}.reset{border-color:var(--grid);color:var(--link)}",
     ".sw{display:inline-block;width:.75em;height:.75em;margin-right:.4em;border-radius:2px}",
@@ -64,6 +65,6 @@ pub(super) const STYLE: &str = concat!(
     "code{font-family:ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:.92em}",
     ".plain{margin:.2rem 0;padding-left:1.1rem}.whose,.note{color:var(--muted);font-size:.88rem}",
     "details{margin-top:.8rem}summary{cursor:pointer}",
-    "@media(max-width:40rem){body{padding:1rem .9rem 3rem}h1{font-size:1.5rem}dl{grid-template-columns:minmax(0,1fr)}tbody th{max-width:8.5rem}tbody th.nb{white-space:normal;overflow-wrap:normal;min-width:5.5rem}}",
+    "@media(max-width:40rem){nav ul{flex-wrap:nowrap;overflow-x:auto;white-space:nowrap}.findings .nb{white-space:normal}body{padding:1rem .9rem 3rem}h1{font-size:1.5rem}dl{grid-template-columns:minmax(0,1fr)}tbody th{max-width:8.5rem}tbody th.nb{white-space:normal;overflow-wrap:normal;min-width:5.5rem}}",
     "@media print{.variants,.reset{display:none}details::details-content{content-visibility:visible;display:block;height:auto}:root{--page:#fff;--ink:#000;--muted:#444;--grid:#ccc;--soft:#fff}nav{display:none}body{max-width:none;padding:0;font-size:10.5pt}.table,.chart{overflow:visible}table{font-size:7.5pt}th,td{padding:.2rem .35rem}figure,tr,dl div{break-inside:avoid}h2,h3,caption,figcaption{break-after:avoid}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}",
 );

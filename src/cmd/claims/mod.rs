@@ -7,7 +7,7 @@ use crate::cmd::replay;
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::pipeline::simulate_closed;
+use crate::pipeline::{simulate_closed, to_terminal};
 use crate::{signal, stderr, stdout};
 use kreplay_analysis::claims::{Answer, Claim, Registry, evaluate};
 use kreplay_replay::matrix::CellState;
@@ -53,7 +53,7 @@ pub(crate) fn run(cli: &Cli, args: &ClaimsArgs) -> Result<Exit> {
     if cli.json {
         stdout::print_json(&answer.json())?;
     } else {
-        stdout::print(&text(&answer)?)?;
+        stdout::print_rendered(&text(&answer)?)?;
         stdout::print(&format!("\nwith plots: {}\n", output.path.join("claims.html").display()))?;
     }
     Ok(exit)
@@ -91,9 +91,7 @@ fn write(answer: &Answer, dir: &Path) -> Result<()> {
 
 /// What the terminal shows.
 fn text(answer: &Answer) -> Result<String> {
-    let options = RenderOptions { detail: Detail::Brief, ..RenderOptions::default() };
-    let bytes = render(&answer.report(Vec::new()), "text", &options).map_err(drawing)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    to_terminal(&answer.report(Vec::new()), Detail::Brief)
 }
 
 fn drawing(e: kreplay_reports::Error) -> CliError {

@@ -1,0 +1,145 @@
+//! Charts by plotters, on any of its surfaces: SVG for pages and pictures ([`svg`]), pixels for pictures ([`png`]).
+//!
+//! Coordinates are whole pixels at [`theme::WIDTH`], so the same report gives the same bytes. Each role (ink, grid, a cause) has one
+//! reserved colour, which each surface replaces by its own.
+
+mod bars;
+mod canvas;
+mod dots;
+mod flame;
+mod heat;
+mod pixels;
+mod plane;
+pub(crate) mod png;
+mod strips;
+pub(crate) mod svg;
+mod theme;
+
+pub(crate) use plane::{Scale, title as axis_title};
+pub(crate) use theme::{STYLE, part_number};
+
+use crate::{Error, RenderOptions, Result, escape, provenance};
+use kreplay_analysis::model::{Block, Report, TraceReport};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use std::fmt::Display;
+
+/// Drawing area of one chart.
+type Area<B> = DrawingArea<B, Shift>;
+
+/// A chart of a report, for a picture.
+pub(crate) struct Listed<'r> {
+    /// Stable id, `[a-z0-9-]`; charts that differ in their variant alone share it.
+    pub id: &'r str,
+    /// Id of its section, `[a-z0-9-]`.
+    pub section: &'r str,
+    /// Heading in the picture; holds names, so it is untrusted.
+    pub title: String,
+    /// The chart.
+    pub block: &'r Block,
+    /// Width and height, pixels.
+    pub size: (u32, u32),
+}
+
+/// The charts of a report that a picture shows: those of the asked id or section, or all but the strips over time.
+///
+/// # Errors
+/// [`Error::Nothing`] without charts, [`Error::NoChart`] if none has the id.
+pub(crate) fn listed<'r>(report: &'r Report, options: &RenderOptions, kind: &'static str) -> Result<Vec<Listed<'r>>> {
+    let mut all = Vec::new();
+    for trace in &report.traces {
+        for (section, block) in trace.sections.iter().flat_map(|s| s.blocks.iter().map(move |b| (s.id.as_str(), b))) {
+            if let Some((id, title, size)) = described(trace, block) {
+                all.push(Listed { id, section, title, block, size });
+            }
+        }
+    }
+    if all.is_empty() {
+        return Err(Error::Nothing { kind, why: "the report has no charts" });
+    }
+    let wanted = |c: &Listed<'_>| match &options.chart {
+        Some(id) => c.id == id || c.section == id,
+        None => !matches!(c.block, Block::Strips(_)),
+    };
+    let known = || {
+        let mut ids: Vec<&str> = Vec::new();
+        for chart in &all {
+            if !ids.contains(&chart.id) {
+                ids.push(chart.id);
+            }
+        }
+        ids.join(", ")
+    };
+    if let Some(asked) = options.chart.as_deref().filter(|_| !all.iter().any(wanted)) {
+        return Err(Error::NoChart { asked: escape::terminal(asked, 60), known: known() });
+    }
+    all.retain(wanted);
+    if all.is_empty() {
+        return Err(Error::Nothing { kind, why: "the report has strips over time only; choose one by its id" });
+    }
+    Ok(all)
+}
+
+/// Id, heading and size of a chart; `None` for tables.
+fn described<'r>(trace: &TraceReport, block: &'r Block) -> Option<(&'r str, String, (u32, u32))> {
+    let titled = |label: &str, what: &str| {
+        if label.is_empty() { format!("{}: {what}", trace.name) } else { format!("{}, {label}: {what}", trace.name) }
+    };
+    let wide = |height: u32| (theme::WIDTH, height);
+    Some(match block {
+        Block::Table(_) => return None,
+        Block::Bars(c) => (c.id.as_str(), titled("", "where the time went"), wide(bars::height(c))),
+        Block::Dots(c) => (c.id.as_str(), titled("", &c.axis), wide(dots::height(c))),
+        Block::Strips(c) => (c.id.as_str(), titled(&c.label, "over time"), wide(strips::height(c))),
+        Block::Plane(c) => (c.id.as_str(), titled(&c.label, &c.y.title), wide(plane::height(c))),
+        Block::Heat(c) => (c.id.as_str(), titled("", "figures against the best"), wide(heat::height(c))),
+        Block::Flame(c) => (c.id.as_str(), titled(&c.label, "time of the clients"), wide(flame::height(c))),
+    })
+}
+
+/// Longest line under a picture, characters; most lines.
+const FOOT_WIDTH: usize = 108;
+const FOOT_LINES: usize = 14;
+
+/// What stands under a picture's charts: what the models were held against, wrapped.
+fn foot(report: &Report) -> Vec<String> {
+    let mut lines = Vec::new();
+    for said in provenance::models_in_short(&report.provenance) {
+        let text = escape::terminal(&provenance::whose(&said), 6 * FOOT_WIDTH);
+        let mut line = String::new();
+        for word in text.split(' ') {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > FOOT_WIDTH {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+        lines.push(escape::shorten(&line, FOOT_WIDTH));
+    }
+    if lines.len() > FOOT_LINES {
+        lines.truncate(FOOT_LINES - 1);
+        lines.push("... and more: see the page.".to_string());
+    }
+    if !lines.is_empty() {
+        lines.insert(0, format!("{}:", provenance::MODELS));
+    }
+    lines
+}
+
+/// Draws a chart; tables draw nothing.
+fn paint<B: DrawingBackend>(area: &Area<B>, block: &Block) -> std::result::Result<(), String> {
+    match block {
+        Block::Table(_) => Ok(()),
+        Block::Bars(chart) => bars::draw(area, chart),
+        Block::Dots(chart) => dots::draw(area, chart),
+        Block::Strips(chart) => strips::draw_all(area, chart),
+        Block::Plane(chart) => plane::draw(area, chart),
+        Block::Heat(chart) => heat::draw(area, chart),
+        Block::Flame(chart) => flame::draw(area, chart),
+    }
+}
+
+/// plotters' errors as text.
+fn text<E: Display>(error: E) -> String {
+    error.to_string()
+}
