@@ -7,6 +7,9 @@ use crate::model::{Bars, Block, Finding, Level, Section};
 /// Variants named one by one in a sentence; more are counted.
 const NAMED: usize = 4;
 
+/// The parts of the bars that are no waits of a task's own: sleep and other tasks, and computing between calls.
+const NOT_OWN: [&str; 2] = ["idle", "think"];
+
 /// Shorter waits are not worth a sentence, milliseconds.
 const FELT_MS: f64 = 1.0;
 
@@ -128,14 +131,16 @@ impl Evidence<'_> {
             bars.rows.iter().find(|r| r.label == label)
         };
         let (good, bad) = (row(&best.row.variant)?, row(&worst.row.variant)?);
-        let total: f64 = bad.values.iter().sum::<f64>() - good.values.iter().sum::<f64>();
         let gap = |i: usize| bad.values[i] - good.values[i];
-        let largest = (0..bars.categories.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
-        if gap(largest) <= 0.0 || total <= 0.0 {
+        // A wait for another task is that task's own time once more.
+        let own = || (0..bars.categories.len()).filter(|i| !NOT_OWN.contains(&bars.categories[*i].id.as_str()));
+        let total: f64 = own().map(|i| gap(i).max(0.0)).sum();
+        let largest = own().max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
+        if gap(largest) <= 0.0 {
             return None;
         }
         Some(format!(
-            "What {} loses most on is \"{}\": {:.2} s of its tasks' time against {:.2} s under {}, {:.0} % of the difference between the two (a sum over tasks that ran side by side; it shows where time went, not by itself the cause).",
+            "What {} loses most on is \"{}\": {:.2} s of its tasks' time against {:.2} s under {}, {:.0} % of all that it spends more (a sum over tasks that ran side by side; it shows where time went, not by itself the cause).",
             worst.row.shown,
             bars.categories[largest].label,
             bad.values[largest],

@@ -4,7 +4,7 @@
 
 use kreplay_replay::config::Config;
 use kreplay_replay::program::{DeviceInfo, Extent, FileInfo, FileKind, Op, Program, Start, TaskProgram};
-use kreplay_replay::results::{CallRow, ClientRow, Counters, EventRow, MarkRow, ResultSink, SampleRow};
+use kreplay_replay::results::{CallRow, ClientRow, Counters, EventRow, EvictionRow, MarkRow, ResultSink, SampleRow};
 use kreplay_replay::sim::{Pacing, Sim};
 use kreplay_replay::variant::Library;
 use kreplay_traces::units::{Nanos, Sectors};
@@ -24,6 +24,7 @@ impl ResultSink for Nothing {
     fn sample(&mut self, _: &SampleRow) {}
     fn mark(&mut self, _: &MarkRow) {}
     fn event(&mut self, _: &EventRow) {}
+    fn evicted(&mut self, _: &EvictionRow) {}
     fn client(&mut self, _: &ClientRow) {}
     fn counters(&mut self, _: &Counters) {}
 }

@@ -104,7 +104,9 @@ pub(crate) fn models_in_short(provenance: &Provenance) -> Vec<Said> {
 
 /// A sentence for each kind of comparison of whole runs: the kernels with their errors, and for which variants they stand.
 fn compared(models: &[VariantModel]) -> Vec<String> {
-    let mut kinds: Vec<(&str, Vec<(&ModelLine, Vec<String>)>)> = Vec::new();
+    /// A kernel's line, and the variants that have it although they are other kernels.
+    type Kernel<'m> = (&'m ModelLine, Vec<String>);
+    let mut kinds: Vec<(&str, Vec<Kernel<'_>>)> = Vec::new();
     for (model, line) in models.iter().filter_map(|m| Some((m, m.lines.iter().find(|l| l.part == ModelLine::WHOLE)?))) {
         let at = kinds.iter().position(|k| k.0 == line.checked).unwrap_or_else(|| {
             kinds.push((&line.checked, Vec::new()));
@@ -119,7 +121,7 @@ fn compared(models: &[VariantModel]) -> Vec<String> {
             kernels[kernel].1.push(model.variant.clone());
         }
     }
-    let kernel = |(line, others): &(&ModelLine, Vec<String>)| {
+    let kernel = |(line, others): &Kernel<'_>| {
         let stands = if others.is_empty() { String::new() } else { format!(", which also stands for {}", few(others)) };
         format!("{} with an error of {}{stands}", line.name, line.error)
     };

@@ -5,6 +5,7 @@ use crate::number::{content, without_zeros};
 use crate::{Detail, RenderOptions, Renderer, Result, escape, names, provenance};
 use comfy_table::{CellAlignment, ContentArrangement, Table as Grid};
 use kreplay_analysis::model::{Block, Finding, Level, Provenance, Report, Section, Table, TraceReport};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Narrowest width that is used, columns.
 const NARROWEST: usize = 40;
@@ -211,8 +212,8 @@ impl Page {
         let width = self.width.min(LONGEST_LINE);
         let mut line = String::from(first);
         let mut used = false;
-        for word in text.split(' ').filter(|w| !w.is_empty()) {
-            let mut word = word;
+        for word in words(&text) {
+            let mut word = word.as_str();
             let room = width - rest.chars().count();
             if used && line.chars().count() + 1 + word.chars().count() > width {
                 self.out.push_str(line.trim_end());
@@ -295,6 +296,23 @@ impl Page {
     }
 }
 
+/// The words of a sentence; a number and its unit are one.
+fn words(text: &str) -> Vec<String> {
+    const UNITS: [&str; 7] = ["%", "s", "ms", "KiB", "MiB", "KiB/s", "MiB/s"];
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|w| !w.is_empty()) {
+        let unit = word.trim_end_matches([',', ';', '.', ':', ')', '?']);
+        match words.last_mut() {
+            Some(last) if UNITS.contains(&unit) && last.ends_with(|c: char| c.is_ascii_digit()) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_string()),
+        }
+    }
+    words
+}
+
 /// A line of a table with its marked figures (`*12.30`) in colour.
 fn best_in_colour(line: &str) -> String {
     let marked =
@@ -308,7 +326,7 @@ fn best_in_colour(line: &str) -> String {
 
 /// Columns of the widest line of a column's texts.
 fn width_of(texts: &[String]) -> usize {
-    texts.iter().flat_map(|t| t.lines()).map(|l| l.chars().count()).max().unwrap_or(0)
+    texts.iter().flat_map(|t| t.lines()).map(UnicodeWidthStr::width).max().unwrap_or(0)
 }
 
 /// The texts of all columns: none wider than what the first one, which is repeated, leaves of the width. A last column of texts takes
@@ -347,12 +365,22 @@ fn column_texts(table: &Table, c: usize, limit: usize) -> Vec<String> {
     texts
 }
 
-/// A text in lines of at most `limit` characters, broken at spaces, else behind a sign, else anywhere.
-fn folded(text: &str, limit: usize) -> String {
-    let limit = limit.max(2);
+/// A text in lines of at most `columns`, broken at spaces, else behind a sign, else anywhere.
+fn folded(text: &str, columns: usize) -> String {
+    let columns = columns.max(2);
+    // How many characters from the first on fit into a line; some are two columns wide.
+    let fitting = |rest: &[char]| {
+        let mut used = 0;
+        let fits = |c: &&char| {
+            used += c.width().unwrap_or(0);
+            used <= columns
+        };
+        rest.iter().take_while(fits).count()
+    };
     let mut rest: Vec<char> = text.chars().collect();
     let mut lines: Vec<String> = Vec::new();
-    while rest.len() > limit {
+    while fitting(&rest) < rest.len() {
+        let limit = fitting(&rest);
         let space = rest[..=limit].iter().rposition(|c| *c == ' ').filter(|at| *at > 0);
         let sign = || rest[..limit].iter().rposition(|c| matches!(c, '+' | '/' | '-' | ',' | '=')).map(|at| at + 1);
         let at = space.or_else(|| sign().filter(|at| *at > limit / 3)).unwrap_or(limit);
@@ -379,6 +407,12 @@ mod tests {
         assert_eq!(texts.iter().collect::<BTreeSet<_>>().len(), 4, "{texts:?}");
         let narrow = &columns(&table, 40)[0];
         assert!(width_of(narrow) <= 18 && narrow[1].contains("max-pages=\n10"), "{narrow:?}");
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        assert_eq!(words("took 3 s (84 %), 2 MiB or so"), ["took", "3 s", "(84 %),", "2 MiB", "or", "so"]);
+        assert_eq!(words("a % b s"), ["a", "%", "b", "s"]);
     }
 
     #[test]

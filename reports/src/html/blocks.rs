@@ -131,11 +131,14 @@ impl Blocks {
         Ok(())
     }
 
-    /// A table; wide ones scroll by themselves.
+    /// A table, in several under each other where it is wider than a page; each scrolls by itself in a narrow window.
     pub(super) fn table(&self, out: &mut String, table: &Table) {
-        if table.rows.is_empty() {
-            return;
+        if !table.rows.is_empty() {
+            pieces(table).iter().for_each(|piece| self.piece(out, piece));
         }
+    }
+
+    fn piece(&self, out: &mut String, table: &Table) {
         out.push_str(&format!("<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">\n<table>\n<caption>{0}</caption>\n<thead><tr>", escape::html_full(&table.caption)));
         for column in &table.columns {
             let class = if column.is_text() { "" } else { " class=\"n\"" };
@@ -225,6 +228,53 @@ impl Blocks {
         }
         out.push_str("</tbody>\n</table>\n</div>\n");
     }
+}
+
+/// About the width of a page's text, pixels; printed tables are smaller, and so are pages.
+const PAGE: usize = 1080;
+
+/// About how wide a column is, pixels.
+fn width(table: &Table, c: usize) -> usize {
+    const LETTER: usize = 8;
+    const PADDING: usize = 17;
+    let column = &table.columns[c];
+    let cells = table.rows.iter().filter_map(|r| r.cells.get(c)).map(|cell| content(cell, column).chars().count());
+    let heading = column.title.split(' ').map(|w| w.chars().count()).max().unwrap_or(0);
+    cells.chain([heading]).max().unwrap_or(0).min(SHORT) * LETTER + PADDING
+}
+
+/// The table by parts of its columns that fit a page, each with the columns that say what a row is about.
+fn pieces(table: &Table) -> Vec<Table> {
+    let widths: Vec<usize> = (0..table.columns.len()).map(|c| width(table, c)).collect();
+    if widths.iter().sum::<usize>() <= PAGE {
+        return vec![table.clone()];
+    }
+    let lead = table.columns.iter().take_while(|c| c.is_text()).count().clamp(1, 2);
+    let mut parts: Vec<Vec<usize>> = vec![(0..lead).collect()];
+    let mut used: usize = widths[..lead].iter().sum();
+    for (c, width) in widths.iter().enumerate().skip(lead) {
+        let full = parts.last().is_some_and(|part| part.len() > lead) && used + width > PAGE;
+        if full {
+            parts.push((0..lead).collect());
+            used = widths[..lead].iter().sum();
+        }
+        used += width;
+        if let Some(part) = parts.last_mut() {
+            part.push(c);
+        }
+    }
+    let of = |(i, part): (usize, &Vec<usize>)| {
+        let mut piece = table.clone();
+        piece.columns = part.iter().map(|c| table.columns[*c].clone()).collect();
+        for (row, whole) in piece.rows.iter_mut().zip(&table.rows) {
+            row.cells = part.iter().filter_map(|c| whole.cells.get(*c).cloned()).collect();
+        }
+        if i > 0 {
+            piece.caption = "Continued.".to_string();
+        }
+        piece
+    };
+    parts.iter().enumerate().map(of).collect()
 }
 
 /// The data of a chart; what stands in it passed [`escape::json`].

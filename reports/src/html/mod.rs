@@ -225,7 +225,9 @@ impl Page {
             self.out.push_str(&format!("<li>{}{whose}</li>\n", escape::html_full(&provenance::capital(text))));
         }
         self.out.push_str("</ul>\n");
-        self.out.push_str("<details><summary>What is modelled of each mechanism, and what is not</summary>\n");
+        self.out.push_str(
+            "<details class=\"model\"><summary>What is modelled of each mechanism, and what is not</summary>\n",
+        );
         self.blocks.prose_table(&mut self.out, &provenance::mechanisms(from));
         self.out.push_str("</details>\n");
     }

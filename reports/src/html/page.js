@@ -457,7 +457,10 @@
     const draw = kinds[d.kind](fig, d);
     const details = fig.closest('details');
     // What is folded has no width yet.
-    if (details) details.addEventListener('toggle', () => { if (details.open) draw(); });
+    if (details) {
+      details.addEventListener('toggle', () => { if (details.open) draw(); });
+      addEventListener('beforeprint', () => { if (!details.open) draw(); });
+    }
     if (!details || details.open) draw();
   }
 
