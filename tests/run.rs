@@ -43,7 +43,7 @@ fn run_writes_reports_and_tables_and_goes_on_where_it_was() {
     let out = dir.path().join("out");
     assert!(out.join("report.html").is_file() && out.join("report.md").is_file());
     let tables = files(&out).iter().filter(|p| p.extension().is_some_and(|e| e == "parquet")).count();
-    assert!(tables >= 4 * 7, "{tables}");
+    assert!(tables >= 4 * 8, "{tables}");
     let leftovers: Vec<_> = files(&out).into_iter().filter(|p| p.to_string_lossy().contains(".tmp-")).collect();
     assert!(leftovers.is_empty(), "{leftovers:?}");
 
@@ -74,7 +74,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
         hashes(&dir.path().join(out).join("results")).into_iter().filter(|(n, _)| n.ends_with(".parquet")).collect()
     };
     let one = tables("one");
-    assert_eq!(one.len(), 4 * 7);
+    assert_eq!(one.len(), 4 * 8);
     assert_eq!(one, tables("four"));
 }
 
