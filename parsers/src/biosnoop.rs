@@ -237,7 +237,8 @@ impl LineParser for BiosnoopLines {
             self.columns = columns;
             return Outcome::Note("header");
         }
-        if text.starts_with(b"Tracing ") {
+        // iosnoop says how it begins, and how a key ended it.
+        if [&b"Tracing "[..], b"Ending tracing", b"^C"].iter().any(|said| text.starts_with(said)) {
             return Outcome::Note("tool-message");
         }
         self.row(line, out, diag)
@@ -298,6 +299,12 @@ mod tests {
         let (_, diag) =
             parse("Tracing block I/O. Ctrl-C to end.\nCOMM PID TYPE DEV BLOCK BYTES LATms\nx 1 W 202,1 8 512 1.0\n");
         assert_eq!((diag.events(), diag.warnings()[0].code), (1, "no-clock"));
+    }
+
+    #[test]
+    fn how_a_key_ended_iosnoop_is_a_note() {
+        let (_, diag) = parse("COMM PID TYPE DEV BLOCK BYTES LATms\nx 1 W 202,1 8 512 1.0\n^C\nEnding tracing...\n");
+        assert_eq!((diag.events(), diag.note_count("tool-message"), diag.rejected()), (1, 2, 0));
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! fio's I/O logs (`--write_iolog`), versions 2 and 3.
+//! fio's I/O logs (`--write_iolog`), versions 1 to 3.
 //!
+//! Version 1 (before fio 1.20): `rw, offset, length` with 0 for a read and 1 for a write, of one file, without times.
 //! Version 2: `file action [offset length]`, times only as `wait` lines (microseconds since the previous `wait`).
 //! Version 3: each line begins with microseconds since the start. Offsets and lengths in bytes. After fio 3.4x,
 //! `iolog.c`. Each file becomes a device number (major 0) and a row of the file table; sync and datasync become flushes.
@@ -22,7 +23,7 @@ impl Format for FioIolog {
     }
 
     fn about(&self) -> &'static str {
-        "fio I/O log (write_iolog), versions 2 and 3"
+        "fio I/O log (write_iolog), versions 1 to 3"
     }
 
     fn sniff(&self, head: Head<'_>) -> Score {
@@ -39,10 +40,10 @@ static BAD: Reason = Reason {
     expected: "`[microseconds] file read|write|trim|sync|datasync|wait|add|open|close [offset length]`",
     hint: "offsets and lengths are bytes; lines of version 3 begin with a time, those of version 2 do not",
 };
-static VERSION_1: Reason = Reason {
-    code: "fio-version-1",
+static BAD_VERSION: Reason = Reason {
+    code: "fio-bad-version",
     expected: "version 2 or 3",
-    hint: "version 1 (`rw, offset, length`) is not written by any fio of today; write the log again",
+    hint: "lines of version 1 (`rw, offset, length`) have no line before them that says so",
 };
 
 #[derive(Default)]
@@ -136,10 +137,20 @@ impl LineParser for FioLines {
             self.version = match version {
                 b"2" => Some(2),
                 b"3" => Some(3),
-                _ => return Outcome::Reject(&VERSION_1, Some(12)),
+                _ => return Outcome::Reject(&BAD_VERSION, Some(12)),
             };
             diag.option("version", String::from_utf8_lossy(version).into_owned());
             return Outcome::Note("header");
+        }
+        if self.version.is_none_or(|v| v == 1)
+            && let Some(request) = version_1(text)
+        {
+            if self.version.replace(1).is_none() {
+                diag.option("version", "1");
+            }
+            let dev = self.device(b"file", out);
+            self.span.take(&Request { dev, ..request }, line.number, out, diag);
+            return Outcome::Event;
         }
         let mut f = Fields::new(text);
         let (Some(first), second) = (f.next(), f.next()) else { return Outcome::Note("blank") };
@@ -164,9 +175,27 @@ impl LineParser for FioLines {
     }
 
     fn end(&mut self, _: &mut dyn EventSink, diag: &mut Diagnostics) {
-        diag.option("clock", "trace");
+        let timeless = self.version == Some(1);
+        diag.option("clock", if timeless { "none" } else { "trace" });
+        if timeless {
+            diag.warn("no-clock", None, || {
+                "version 1 has no times: all requests have time 0, only their order is known".into()
+            });
+        }
         self.span.report(diag);
     }
+}
+
+/// `rw, offset, length`.
+fn version_1(text: &[u8]) -> Option<Request<'static>> {
+    let mut parts = text.split(|b| *b == b',').map(<[u8]>::trim_ascii);
+    let rwbs = match parts.next()? {
+        b"0" => "R",
+        b"1" => "W",
+        _ => return None,
+    };
+    let (offset_bytes, len_bytes) = (dec_i64(parts.next()?)?, dec_i64(parts.next()?)?);
+    parts.next().is_none().then(|| Request { rwbs, offset_bytes, len_bytes, ..Request::default() })
 }
 
 #[cfg(test)]
@@ -212,6 +241,19 @@ mod tests {
     }
 
     #[test]
+    fn version_1_has_no_times() {
+        let text = "0, 4096, 4096\n1,8192,512\n";
+        let expected = [(0, 0, "R".into(), Some(8), Some(4096)), (0, 0, "W".into(), Some(16), Some(512))];
+        assert_eq!(rows(text), expected);
+        assert_eq!(FioIolog.sniff(Head { bytes: text.as_bytes(), complete: true }), 100);
+        let (rows, diag) = parse("0, 4096, 4096\n2, 0, 512\n1, 0\n");
+        assert_eq!(
+            (rows.rejects.len(), diag.warnings()[0].code, diag.options()["version"].as_str()),
+            (2, "no-clock", "1")
+        );
+    }
+
+    #[test]
     fn odd_logs() {
         let (_, diag) = parse("/dev/sdhu add\n/dev/sdhu open\n/dev/sdhu read 129521664 2048\n");
         assert_eq!((diag.events(), diag.warnings()[0].code), (1, "fio-no-version"));
@@ -222,6 +264,6 @@ mod tests {
         assert_eq!(diag.warnings()[0].code, "time-backwards");
         let (rows, _) = parse("fio version 1 iolog\n1 f read\n1 f jump 0 1\nx f read 0 1\n");
         let reasons: Vec<_> = rows.rejects.iter().map(|r| r.reason.as_str()).collect();
-        assert_eq!(reasons, ["fio-version-1", "fio-bad-line", "fio-bad-line", "fio-bad-line"]);
+        assert_eq!(reasons, ["fio-bad-version", "fio-bad-line", "fio-bad-line", "fio-bad-line"]);
     }
 }

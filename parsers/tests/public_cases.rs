@@ -152,12 +152,14 @@ const VMSTAT: &str = " r  b   swpd   free   buff  cache   si   so    bi    bo   
 #[test]
 fn first_rows_are_averages_since_boot_after_each_restart() {
     let row = " 1  0      0   1000     10    100    0    0     5     6    7    8  1  2 97  0  0\n";
+    let page = row.repeat(21);
     let text = format!(
-        "Thu Feb 11 10:00:01 IST 2016\n{VMSTAT}{row}{row}\nThu Feb 11 10:01:01 IST 2016\n{VMSTAT}{row}{row}{VMSTAT}{row}"
+        "Thu Feb 11 10:00:01 IST 2016\n{VMSTAT}{row}{row}\nThu Feb 11 10:01:01 IST 2016\n{VMSTAT}{page}{VMSTAT}{row}"
     );
     let (rows, diag) = parse("vmstat", &text);
     let marks: Vec<_> = rows.vmstats.iter().map(|r| (r.run, r.since_boot)).collect();
-    assert_eq!(marks, [(0, true), (0, false), (1, true), (1, false), (1, false)]);
+    assert_eq!(marks[..4], [(0, true), (0, false), (1, true), (1, false)]);
+    assert_eq!((marks.len(), marks[23]), (24, (1, false)), "a header at the usual distance is a repeated one");
     assert_eq!(diag.rejected(), 0);
 }
 

@@ -63,6 +63,18 @@ impl Column {
         matches!(self, Swpd | Free | Buff | Cache | Inact | Active | Si | So)
     }
 
+    /// Whether the value is an average over the interval (since boot, in a run's first row), not what is now.
+    pub(super) fn is_rate(self) -> bool {
+        use Column::*;
+        !matches!(self, R | B | W | Swpd | Free | Buff | Cache | Inact | Active)
+    }
+
+    /// Whether the value is a share of the processors' time, per cent.
+    pub(super) fn is_share(self) -> bool {
+        use Column::*;
+        matches!(self, Us | Sy | Id | Wa | St | Gu)
+    }
+
     /// Put a value into its place.
     pub(super) fn set(self, row: &mut VmstatRow, value: i64) {
         let place = match self {
@@ -110,25 +122,44 @@ pub(super) enum HeaderLine {
 
 /// Read a header line: `r b ... id ...`, all of it known names, and perhaps a zone at its end.
 pub(super) fn header(line: &[u8]) -> Option<HeaderLine> {
-    let mut words = line.split(|b| matches!(b, b' ' | b'\t')).filter(|w| !w.is_empty());
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
     if words.next() != Some(b"r") || words.next() != Some(b"b") {
         return None;
     }
-    let mut columns = vec![Column::R, Column::B];
-    let mut zone = None;
+    let mut header = Header { columns: vec![Column::R, Column::B], zone: None };
     for word in words {
+        header.push(word)?;
+    }
+    let has = |column| header.columns.contains(&column);
+    if has(Column::Id) {
+        return has(Column::Free).then_some(HeaderLine::Whole(header));
+    }
+    (header.columns.len() > 2).then_some(HeaderLine::Begun)
+}
+
+impl Header {
+    /// Take one more word of the header line.
+    fn push(&mut self, word: &[u8]) -> Option<()> {
         match Column::by_name(word) {
-            Some(column) if zone.is_none() && !columns.contains(&column) => columns.push(column),
-            None if zone.is_none() && columns.contains(&Column::Id) && is_zone(word) => {
-                zone = Some(String::from_utf8_lossy(word).into_owned());
+            Some(column) if self.zone.is_none() && !self.columns.contains(&column) => self.columns.push(column),
+            None if self.zone.is_none() && self.columns.contains(&Column::Id) && is_zone(word) => {
+                self.zone = Some(String::from_utf8_lossy(word).into_owned());
             }
             _ => return None,
         }
+        Some(())
     }
-    if !columns.contains(&Column::Free) {
-        return None;
+
+    /// The header with what a mailer put on the next line (`wa st`, a zone); `None` where the line is no part of it.
+    pub(super) fn continued(&self, line: &[u8]) -> Option<Self> {
+        let mut words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).peekable();
+        words.peek()?;
+        let mut longer = self.clone();
+        for word in words {
+            longer.push(word)?;
+        }
+        Some(longer)
     }
-    Some(if columns.contains(&Column::Id) { HeaderLine::Whole(Header { columns, zone }) } else { HeaderLine::Begun })
 }
 
 /// `UTC`, `CEST`, `+03`.

@@ -1,23 +1,33 @@
 //! vmstat of Linux, as a time series: procps 2.0 (2001) to procps-ng 4.
 //!
 //! The header line names the columns and is the only truth about them; rows are split at blanks, never by width, and a
-//! row that a mailer wrapped is joined with its next line. The first row of each run holds averages since boot (rates and
-//! percentages); a repeated header does not begin a run, anything that vmstat does not print does.
+//! row that a mailer wrapped is joined with its next lines. The first row of each run holds averages since boot (rates and
+//! percentages); `runs.rs` says what begins one.
 
 mod columns;
 mod command;
+mod prefix;
+mod row;
+mod runs;
+mod said;
 mod time;
+mod wrap;
 
 use kreplay_traces::event::{EventSink, VmstatRow};
 
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score};
 use crate::lines::{Line, LineParser, Lines};
-use crate::num::{Fields, signed, unquote};
+use crate::num::unquote;
 use crate::rows::Discard;
-use columns::{Header, HeaderLine, header, is_zone};
+use columns::{Header, HeaderLine, header};
 use command::{Command, command};
+use prefix::{Before, Clock, split};
+use row::{Numbers, Scan, Stamp, scan};
+use runs::{Rates, Runs};
+use said::{is_banner, is_date, is_terminal};
 pub(crate) use time::{civil_ns, zone_offset_s};
+use wrap::Held;
 
 /// The format.
 pub struct Vmstat;
@@ -61,23 +71,25 @@ static NOT_A_ROW: Reason = Reason {
     expected: "a header, or a row of numbers",
     hint: "text between the rows is skipped and begins a new run",
 };
+static BAD_NUMBER: Reason = Reason {
+    code: "vmstat-bad-number",
+    expected: "a whole number in each column",
+    hint: "the row is left out, the run goes on; vmstat of Linux prints nothing else",
+};
 static BAD_STAMP: Reason = Reason {
     code: "vmstat-bad-stamp",
     expected: "`YYYY-MM-DD HH:MM:SS` after the numbers",
     hint: "the header promises time stamps (-t)",
 };
 
-/// The most columns that a row has.
-const MAX_COLUMNS: usize = 24;
-
 struct VmstatLines {
     header: Option<Header>,
-    /// Beginning of a row or header whose rest may come on the next line.
-    held: Option<Held>,
-    run: i64,
-    rows_in_run: i64,
-    /// Something stood between the rows that vmstat does not print.
-    interrupted: bool,
+    /// A header that was just read: the next line may hold its rest.
+    fresh: Option<Header>,
+    /// Beginning of a row or header whose rest may come on the next lines, and the time before its first line.
+    held: Held,
+    held_before: Option<Before>,
+    runs: Runs,
     interval_ns: Option<i64>,
     start_ns: Option<i64>,
     samples: i64,
@@ -86,30 +98,20 @@ struct VmstatLines {
     /// `-y`: the first row is no average since boot.
     no_average: bool,
     utc_offset_s: Option<i64>,
-}
-
-struct Held {
-    bytes: Vec<u8>,
-    number: i64,
-    offset: i64,
-    is_header: bool,
-}
-
-/// A row's numbers, and its stamp.
-struct Numbers {
-    values: [i64; MAX_COLUMNS],
-    count: usize,
-    stamp: Option<Option<i64>>,
+    midnight_ns: Option<i64>,
+    /// Each line has a time before it.
+    prefixed: bool,
+    clock: Clock,
 }
 
 impl VmstatLines {
     fn new(options: &ParseOptions) -> Self {
         Self {
             header: None,
-            held: None,
-            run: -1,
-            rows_in_run: 0,
-            interrupted: true,
+            fresh: None,
+            held: Held::default(),
+            held_before: None,
+            runs: Runs::new(),
             interval_ns: options.interval_ns,
             start_ns: options.start_ns,
             samples: 0,
@@ -117,37 +119,70 @@ impl VmstatLines {
             unit_given: options.memory_unit_bytes.is_some(),
             no_average: false,
             utc_offset_s: options.utc_offset_s,
+            midnight_ns: options.midnight_ns,
+            prefixed: false,
+            clock: Clock::default(),
         }
     }
 
-    fn take_header(&mut self, new: Header, diag: &mut Diagnostics) -> Outcome {
+    /// The header's last line is over: rows follow it from here on.
+    fn take_header(&mut self, diag: &mut Diagnostics) {
+        let Some(new) = self.fresh.take() else { return };
         diag.option("columns", new.columns.len().to_string());
         if let Some(zone) = &new.zone {
             diag.option("zone", zone.clone());
         }
-        let changed = self.header.as_ref().is_some_and(|h| h.columns != new.columns);
-        self.interrupted |= changed;
+        if self.header.as_ref().is_some_and(|h| h.columns != new.columns) {
+            self.runs.interrupt();
+        }
+        self.runs.header();
         self.header = Some(new);
-        Outcome::Note("header")
+    }
+
+    /// Words of a whole row.
+    fn row_words(&self) -> Option<usize> {
+        self.header.as_ref().map(|h| h.columns.len() + if h.zone.is_some() { 2 } else { 0 })
     }
 
     /// Emit a whole row. Negative numbers mean that the kernel's counters began anew between two samples (a reboot, a
     /// restored machine): such a row begins a run, and the numbers are dropped.
-    fn row(&mut self, numbers: &Numbers, line: i64, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+    fn row(
+        &mut self,
+        numbers: &Numbers,
+        before: Option<Before>,
+        line: i64,
+        out: &mut dyn EventSink,
+        diag: &mut Diagnostics,
+    ) {
         if numbers.values[..numbers.count].iter().any(|v| *v < 0) {
-            self.interrupted = true;
+            self.runs.interrupt();
             diag.warn("vmstat-negative", Some(line), || {
                 "a row has negative numbers: the counters were reset; they are dropped and a run begins".into()
             });
         }
-        if std::mem::take(&mut self.interrupted) {
-            self.run += 1;
-            self.rows_in_run = 0;
-        }
+        let stamp_ns = self.stamp_ns(numbers, before, line, diag);
         let Some(header) = &self.header else { return };
+        let mut rates = Rates::default();
+        for (column, value) in header.columns.iter().zip(numbers.values) {
+            if column.is_rate() {
+                rates.push(value);
+            }
+        }
+        let place = self.runs.row(Some(rates), stamp_ns);
+        if let Some(step) = place.back_ns {
+            diag.warn("clock-step", Some(line), || {
+                format!("the clock steps back by {step} ns (it was set, or summer time ended)")
+            });
+        }
+        if place.inferred {
+            diag.warn("vmstat-restart", Some(line), || {
+                "vmstat was started anew here: the row is an average since boot and begins a run".into()
+            });
+        }
         let mut row = VmstatRow {
-            run: self.run,
-            since_boot: self.rows_in_run == 0 && !self.no_average,
+            time_ns: stamp_ns.or_else(|| self.sample_ns()),
+            run: place.run,
+            since_boot: place.first && !self.no_average,
             line,
             ..VmstatRow::default()
         };
@@ -155,13 +190,35 @@ impl VmstatLines {
             let value = if column.is_memory() { self.kib(value) } else { value };
             column.set(&mut row, value);
         }
-        row.time_ns = match numbers.stamp {
-            Some(stamp) => stamp,
-            None => self.interval_ns.map(|i| self.start_ns.unwrap_or(0).saturating_add(self.samples.saturating_mul(i))),
-        };
-        self.rows_in_run += 1;
         self.samples += 1;
         out.vmstat(&row);
+    }
+
+    /// A row that cannot be read is a sample all the same, perhaps the first of its run.
+    fn lost_row(&mut self) {
+        self.runs.row(None, None);
+        self.samples += 1;
+    }
+
+    /// The time of a row by its stamp, or by what stands before its line.
+    fn stamp_ns(
+        &mut self,
+        numbers: &Numbers,
+        before: Option<Before>,
+        line: i64,
+        diag: &mut Diagnostics,
+    ) -> Option<i64> {
+        if let Stamp::Whole(ns, zone) = &numbers.stamp {
+            let of_header = self.header.as_ref().and_then(|h| h.zone.as_deref());
+            let zone = zone.as_deref().or(of_header).unwrap_or_default();
+            return Some(ns.saturating_sub(self.offset_s(zone, line, diag).saturating_mul(1_000_000_000)));
+        }
+        Some(self.clock.ns(before?, self.utc_offset_s, self.midnight_ns))
+    }
+
+    /// The time of the next row by its number.
+    fn sample_ns(&self) -> Option<i64> {
+        self.interval_ns.map(|i| self.start_ns.unwrap_or(0).saturating_add(self.samples.saturating_mul(i)))
     }
 
     fn kib(&self, value: i64) -> i64 {
@@ -169,40 +226,6 @@ impl VmstatLines {
             return value;
         }
         i64::try_from(i128::from(value) * i128::from(self.unit_bytes) / 1024).unwrap_or(i64::MAX)
-    }
-
-    /// Read a line as numbers with an optional stamp; `None` where it is something else.
-    fn numbers(&self, bytes: &[u8], diag: &mut Diagnostics, line: i64) -> Option<Result<Numbers, Outcome>> {
-        let mut f = Fields::new(bytes);
-        let mut numbers = Numbers { values: [0; MAX_COLUMNS], count: 0, stamp: None };
-        loop {
-            let at = f.position();
-            let Some(word) = f.next() else { break };
-            if let Some(value) = signed(word) {
-                if numbers.count == MAX_COLUMNS {
-                    return None;
-                }
-                numbers.values[numbers.count] = value;
-                numbers.count += 1;
-                continue;
-            }
-            if numbers.count == 0 || word.get(4) != Some(&b'-') {
-                return None;
-            }
-            let Some(mut ns) = civil_ns(word, f.next().unwrap_or_default()) else {
-                return Some(Err(Outcome::Reject(&BAD_STAMP, Some(at))));
-            };
-            let zone_word = f.next();
-            if zone_word.is_some_and(|w| !is_zone(w)) || f.next().is_some() {
-                return Some(Err(Outcome::Reject(&BAD_STAMP, Some(at))));
-            }
-            let zone = zone_word.map(|w| String::from_utf8_lossy(w).into_owned());
-            let zone = zone.or_else(|| self.header.as_ref().and_then(|h| h.zone.clone())).unwrap_or_default();
-            ns = ns.saturating_sub(self.offset_s(&zone, line, diag).saturating_mul(1_000_000_000));
-            numbers.stamp = Some(Some(ns));
-            break;
-        }
-        (numbers.count > 0).then_some(Ok(numbers))
     }
 
     fn offset_s(&self, zone: &str, line: i64, diag: &mut Diagnostics) -> i64 {
@@ -214,35 +237,79 @@ impl VmstatLines {
         })
     }
 
-    /// Decide what a held half is, now that it will not be joined.
+    /// Decide what held lines are, now that nothing will be joined to them.
     fn release(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
-        if let Some(held) = self.held.take() {
-            let line = Line { bytes: &held.bytes, number: held.number, offset: held.offset };
-            self.interrupted |= held.is_header;
-            diag.settle(Outcome::Reject(&SHORT_ROW, Some(held.bytes.len())), &line, out);
+        if self.held.is_empty() {
+            return;
+        }
+        if self.held.is_header {
+            self.runs.interrupt();
+            return self.held.reject(&SHORT_ROW, out, diag);
+        }
+        self.lost_row();
+        let whole = self.header.as_ref().map(|h| h.columns.len());
+        let reason = match scan(&self.held.joined) {
+            Scan::Numbers(n) if Some(n.count) == whole => &BAD_STAMP,
+            Scan::BadNumber(..) => &BAD_NUMBER,
+            _ => &SHORT_ROW,
+        };
+        self.held.reject(reason, out, diag);
+    }
+
+    /// Try to go on with what is held; `None` where this line is no part of it.
+    fn join(
+        &mut self,
+        bytes: &[u8],
+        line: &Line<'_>,
+        out: &mut dyn EventSink,
+        diag: &mut Diagnostics,
+    ) -> Option<Outcome> {
+        if bytes.is_empty() {
+            return None;
+        }
+        let joined = self.held.with(bytes);
+        if self.held.is_header {
+            match header(&joined)? {
+                HeaderLine::Whole(header) => self.fresh = Some(header),
+                HeaderLine::Begun => return self.held.has_room().then(|| self.held.push(bytes, line)),
+            }
+            self.held.accept(Outcome::Note("header"), out, diag);
+            return Some(Outcome::Note("continuation"));
+        }
+        let whole = self.row_words()?;
+        let words = joined.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).count();
+        match scan(&joined) {
+            Scan::Numbers(numbers) if self.is_whole(&numbers) && self.is_likely(&numbers) => {
+                let (number, before) = (self.held.number(), self.held_before.take());
+                self.row(&numbers, before, number, out, diag);
+                self.held.accept(Outcome::Event, out, diag);
+                Some(Outcome::Note("continuation"))
+            }
+            Scan::BadNumber(..) if words == whole => {
+                self.lost_row();
+                self.held.reject(&BAD_NUMBER, out, diag);
+                Some(Outcome::Reject(&BAD_NUMBER, None))
+            }
+            Scan::Numbers(_) | Scan::BadNumber(..) if words < whole && self.held.has_room() => {
+                Some(self.held.push(bytes, line))
+            }
+            _ => None,
         }
     }
 
-    /// Try to complete the held half with this line.
-    fn join(&mut self, bytes: &[u8], out: &mut dyn EventSink, diag: &mut Diagnostics) -> Option<Outcome> {
-        let held = self.held.as_ref()?;
-        let number = held.number;
-        let mut joined = held.bytes.clone();
-        joined.push(b' ');
-        joined.extend_from_slice(bytes);
-        let outcome = if held.is_header {
-            let Some(HeaderLine::Whole(h)) = header(&joined) else { return None };
-            self.take_header(h, diag)
-        } else {
-            let expected = self.header.as_ref()?.columns.len();
-            let numbers = self.numbers(&joined, diag, number)?.ok().filter(|n| n.count == expected)?;
-            self.row(&numbers, number, out, diag);
-            Outcome::Event
-        };
-        let held = self.held.take()?;
-        diag.settle(outcome, &Line { bytes: &held.bytes, number: held.number, offset: held.offset }, out);
-        diag.warn("wrapped-rows", Some(held.number), || "rows that were wrapped over two lines were joined".into());
-        Some(Outcome::Note("continuation"))
+    /// All columns are there, and the stamp where the header promises one.
+    fn is_whole(&self, numbers: &Numbers) -> bool {
+        let stamped = matches!(numbers.stamp, Stamp::Whole(..));
+        let begun = matches!(numbers.stamp, Stamp::Begun);
+        self.header
+            .as_ref()
+            .is_some_and(|h| h.columns.len() == numbers.count && !begun && (stamped || h.zone.is_none()))
+    }
+
+    /// No share of the processors' time is over 100 %: halves of two rows, joined, would show by that.
+    fn is_likely(&self, numbers: &Numbers) -> bool {
+        let columns = self.header.iter().flat_map(|h| &h.columns);
+        columns.zip(numbers.values).all(|(column, value)| !column.is_share() || value <= 100)
     }
 
     /// A line between the rows that scripts and people write.
@@ -254,13 +321,11 @@ impl VmstatLines {
             diag.warn("vmstat-error", Some(number), || String::from_utf8_lossy(line).into_owned());
             return Outcome::Note("tool-message");
         }
-        match command(line) {
-            Some(command) => {
-                self.take_command(&command, diag);
-                Outcome::Note("command")
-            }
-            None => Outcome::Reject(&NOT_A_ROW, None),
+        if let Some(command) = command(line) {
+            self.take_command(&command, diag);
+            return Outcome::Note("command");
         }
+        if is_terminal(line) { Outcome::Note("terminal") } else { Outcome::Reject(&NOT_A_ROW, None) }
     }
 
     /// A command line that stands in the log says what the rows do not.
@@ -276,17 +341,33 @@ impl VmstatLines {
         }
     }
 
-    fn hold(&mut self, bytes: &[u8], line: &Line<'_>, is_header: bool) -> Outcome {
-        self.held = Some(Held { bytes: bytes.to_vec(), number: line.number, offset: line.offset, is_header });
-        Outcome::Later
+    fn hold(&mut self, bytes: &[u8], line: &Line<'_>, is_header: bool, before: Option<Before>) -> Outcome {
+        self.held.is_header = is_header;
+        self.held_before = before;
+        self.held.push(bytes, line)
+    }
+
+    /// The time that stands before a line, and the line without it.
+    fn unprefixed<'a>(&mut self, bytes: &'a [u8]) -> (Option<Before>, &'a [u8]) {
+        if !self.prefixed && memchr::memmem::find(bytes, b"swpd").or(memchr::memmem::find(bytes, b"memory")).is_none() {
+            return (None, bytes);
+        }
+        match split(bytes) {
+            Some((before, rest)) => {
+                let rest = rest.trim_ascii();
+                self.prefixed |= is_banner(rest) || header(rest).is_some();
+                if self.prefixed { (Some(before), rest) } else { (None, bytes) }
+            }
+            None => (None, bytes),
+        }
     }
 }
 
 impl LineParser for VmstatLines {
     fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
-        let bytes = plain(unquote(line.bytes)).trim_ascii();
-        if self.held.is_some() {
-            if let Some(outcome) = self.join(bytes, out, diag) {
+        let (before, bytes) = self.unprefixed(plain(unquote(line.bytes)).trim_ascii());
+        if !self.held.is_empty() {
+            if let Some(outcome) = self.join(bytes, line, out, diag) {
                 return outcome;
             }
             self.release(out, diag);
@@ -294,56 +375,72 @@ impl LineParser for VmstatLines {
         if bytes.is_empty() {
             return Outcome::Note("blank");
         }
+        if let Some(longer) = self.fresh.as_ref().and_then(|h| h.continued(bytes)) {
+            self.fresh = Some(longer);
+            wrap::warn(line.number, diag);
+            return Outcome::Note("continuation");
+        }
+        self.take_header(diag);
         // A row begins with a number; headers and banners are looked for in what does not.
         if !bytes[0].is_ascii_digit() {
             match header(bytes) {
-                Some(HeaderLine::Whole(header)) => return self.take_header(header, diag),
-                Some(HeaderLine::Begun) => return self.hold(bytes, line, true),
+                Some(HeaderLine::Whole(header)) => {
+                    self.fresh = Some(header);
+                    return Outcome::Note("header");
+                }
+                Some(HeaderLine::Begun) => return self.hold(bytes, line, true, before),
                 None => {}
             }
             if is_banner(bytes) {
                 return Outcome::Note("banner");
             }
         }
-        let numbers = match self.numbers(bytes, diag, line.number) {
-            Some(Ok(numbers)) => numbers,
-            Some(Err(outcome)) => return outcome,
-            None => {
-                self.interrupted = true;
-                return self.other(bytes, line.number, diag);
-            }
-        };
-        let Some(header) = &self.header else { return Outcome::Reject(&NO_HEADER, None) };
-        match numbers.count.cmp(&header.columns.len()) {
-            std::cmp::Ordering::Equal if header.zone.is_some() && numbers.stamp.is_none() => {
-                Outcome::Reject(&BAD_STAMP, Some(line.bytes.len()))
-            }
-            std::cmp::Ordering::Equal => {
-                self.row(&numbers, line.number, out, diag);
+        let scanned = scan(bytes);
+        if matches!(scanned, Scan::Other) {
+            self.runs.interrupt();
+            return self.other(bytes, line.number, diag);
+        }
+        let Some(whole) = self.row_words() else { return Outcome::Reject(&NO_HEADER, None) };
+        let columns = self.header.as_ref().map_or(0, |h| h.columns.len());
+        match scanned {
+            Scan::Numbers(numbers) if self.is_whole(&numbers) => {
+                self.row(&numbers, before, line.number, out, diag);
                 Outcome::Event
             }
-            std::cmp::Ordering::Less => self.hold(bytes, line, false),
-            std::cmp::Ordering::Greater => Outcome::Reject(&SHORT_ROW, None),
+            Scan::Numbers(numbers) if numbers.count <= columns => self.hold(bytes, line, false, before),
+            Scan::BadNumber(_, words) if words < whole => self.hold(bytes, line, false, before),
+            Scan::BadNumber(at, _) => {
+                self.lost_row();
+                Outcome::Reject(&BAD_NUMBER, Some(line.bytes.len() - line.bytes.trim_ascii_start().len() + at))
+            }
+            Scan::BadStamp(at) => {
+                self.lost_row();
+                Outcome::Reject(&BAD_STAMP, Some(at))
+            }
+            _ => {
+                self.lost_row();
+                Outcome::Reject(&SHORT_ROW, None)
+            }
         }
     }
 
     fn end(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
         self.release(out, diag);
+        self.take_header(diag);
         let clock = match &self.header {
             Some(Header { zone: Some(_), .. }) => "epoch",
+            _ if self.clock.kind.is_some() => self.clock.kind.unwrap_or_default(),
             _ if self.interval_ns.is_some() => "samples",
             _ => "none",
         };
+        if self.clock.zone_unknown {
+            diag.warn("zone-unknown", None, || {
+                "the times before the lines have no zone; they are taken as UTC (say --utc-offset)".into()
+            });
+        }
         diag.option("clock", clock);
-        diag.option("runs", (self.run + 1).to_string());
+        diag.option("runs", self.runs.count().to_string());
     }
-}
-
-/// The line over the header: `procs memory swap io system cpu`, with or without dashes.
-fn is_banner(line: &[u8]) -> bool {
-    let has = |word: &[u8]| memchr::memmem::find(line, word).is_some();
-    // A mailer leaves the last word alone on its line.
-    line == b"cpu" || has(b"procs") && has(b"memory") && has(b"swap")
 }
 
 /// A line without what tools and people put before each: a comment sign with a line number, stress-ng's prefix.
@@ -358,12 +455,6 @@ fn plain(line: &[u8]) -> &[u8] {
     let comment = comment.trim_ascii_start();
     let digits = comment.iter().take_while(|b| b.is_ascii_digit()).count();
     if digits > 0 && comment.get(digits).is_some_and(u8::is_ascii_whitespace) { &comment[digits..] } else { line }
-}
-
-/// The output of `date`: `Thu Feb 11 10:00:01 IST 2016`.
-fn is_date(line: &[u8]) -> bool {
-    const DAYS: [&[u8]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
-    DAYS.iter().any(|d| line.starts_with(d)) && line.iter().filter(|b| **b == b':').count() == 2
 }
 
 #[cfg(test)]
