@@ -24,6 +24,7 @@ pub(super) enum Stamp {
 }
 
 /// What a line is, seen as a row.
+#[allow(clippy::large_enum_variant, reason = "made once a line and taken apart at once; never stored")]
 pub(super) enum Scan {
     Numbers(Numbers),
     /// Numbers, and after them what should be a stamp and is none; the byte where it begins.
