@@ -236,11 +236,12 @@ const PAGE: usize = 1080;
 /// About how wide a column is, pixels.
 fn width(table: &Table, c: usize) -> usize {
     const LETTER: usize = 8;
-    const PADDING: usize = 17;
     let column = &table.columns[c];
+    // Numbers have room for the mark of the best behind them.
+    let padding = if column.is_text() { 17 } else { 25 };
     let cells = table.rows.iter().filter_map(|r| r.cells.get(c)).map(|cell| content(cell, column).chars().count());
     let heading = column.title.split(' ').map(|w| w.chars().count()).max().unwrap_or(0);
-    cells.chain([heading]).max().unwrap_or(0).min(SHORT) * LETTER + PADDING
+    cells.chain([heading]).max().unwrap_or(0).min(SHORT) * LETTER + padding
 }
 
 /// The table by parts of its columns that fit a page, each with the columns that say what a row is about.
