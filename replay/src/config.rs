@@ -61,6 +61,19 @@ pub struct Config {
     pub net: NetConfig,
 }
 
+impl Config {
+    /// Binary logarithm of the slots that a swap-in reads at once: the variant's, less on small machines (`swap_setup`,
+    /// mm/swap.c of 2.4).
+    pub fn swap_cluster(&self) -> u32 {
+        let most = match self.machine.ram / 1024 {
+            0..16 => 2,
+            16..32 => 3,
+            _ => u32::MAX,
+        };
+        self.swap.page_cluster.min(most)
+    }
+}
+
 /// The machine: memory, processors, costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -20,7 +20,7 @@
 use super::{Figure, FigureReport, RunFigures, median_error, order};
 use crate::compile::{CompileOptions, StoredTrace, compile};
 use crate::config::{Config, DeviceConfig};
-use crate::program::Program;
+use crate::program::{AreaInfo, Program, Start, TaskProgram};
 use crate::results::{MarkRow, MemorySink};
 use crate::sim::{Pacing, Sim};
 use crate::variant::Library;
@@ -119,6 +119,7 @@ fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, W
     let (program, config) = prepare(folder)?;
     let mut sink = MemorySink::default();
     let mut sim = Sim::new(&program, &config, 0, Pacing::Closed).map_err(|e| e.to_string())?;
+    map_bystanders(&mut sim, &program);
     sim.run_on_for(TAIL);
     sim.run(&mut sink, stop).map_err(|e| e.to_string())?;
     let figures = Comparison {
@@ -152,8 +153,28 @@ pub fn prepare(folder: &Path) -> Result<(Program, Config), Why> {
     write_trace(run.load, &run.params, None, &path, WriterOptions::default()).map_err(|e| e.to_string())?;
     let trace = TraceDir::open(&path).map_err(|e| e.to_string())?;
     let mut source = StoredTrace::new(&trace).map_err(|e| e.to_string())?;
-    let program = compile(&mut source, &CompileOptions::default()).map_err(|e| e.to_string())?;
+    let mut program = compile(&mut source, &CompileOptions::default()).map_err(|e| e.to_string())?;
+    bystanders(&mut program);
     Ok((program, config))
+}
+
+/// The other processes of the recorded machine: init, which waits, and the sampler, whose memory is locked. They do nothing
+/// here and nothing of theirs can be unmapped, but their address spaces have their turn: in the event traces of 2.4.9 every
+/// third round of kswapd looks at the load's.
+fn bystanders(program: &mut Program) {
+    for (tid, name) in [(1, "init"), (8, "sampler")] {
+        let task = program.tasks.len() as u32;
+        program.areas.push(AreaInfo { task, pages: 1, first_page: program.pages, file: None, private: true });
+        program.pages += 1;
+        program.tasks.push(TaskProgram { background: true, ..TaskProgram::new(tid, name, Start::Spawned) });
+    }
+}
+
+/// Map what [`bystanders`] have: the last areas of the program.
+fn map_bystanders(sim: &mut Sim<'_>, program: &Program) {
+    for (area, a) in program.areas.iter().enumerate().rev().take(2) {
+        sim.mm.spaces.map(a.task, area as u32, a.first_page, a.pages);
+    }
 }
 
 /// The run's machine under the kernel's variant.

@@ -4,6 +4,7 @@ pub mod blocktrace;
 pub mod elevator;
 pub mod golden;
 pub mod linux24;
+pub mod lru;
 pub mod nfsd;
 pub mod order;
 pub mod pipeline;

@@ -1,5 +1,6 @@
 //! Runs whose kernel logged events: which folders they are, and their files.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use kreplay_traces::synth::linux24;
 use rayon::prelude::*;
+use serde::Deserialize;
 
 use super::scores::{RunScores, ScoreReport};
 use crate::config::Config;
@@ -21,6 +23,10 @@ pub(super) struct Traced {
     pub(super) name: String,
     /// Its folder.
     pub(super) folder: PathBuf,
+    /// Its load, as `run.json` calls it.
+    pub(super) load: String,
+    /// Its parameters, as `run.json` has them.
+    pub(super) params: BTreeMap<String, String>,
     /// Name of its kernel's variant.
     pub(super) variant: String,
     /// That variant on the run's machine.
@@ -78,7 +84,24 @@ pub(super) fn open(folder: &Path, name: &str) -> Result<Traced, String> {
         config.elevator.write_latency = e.write_latency as u32;
         config.elevator.max_bomb_segments = e.max_bomb as u32;
     }
-    Ok(Traced { name: name.to_owned(), folder: folder.to_owned(), variant, config })
+    Ok(Traced {
+        name: name.to_owned(),
+        folder: folder.to_owned(),
+        load: run.workload,
+        params: params(folder)?,
+        variant,
+        config,
+    })
+}
+
+#[derive(Deserialize)]
+struct RunJson {
+    params: BTreeMap<String, String>,
+}
+
+fn params(folder: &Path) -> Result<BTreeMap<String, String>, String> {
+    let text = std::fs::read(folder.join("run.json")).map_err(|e| format!("run.json: {e}"))?;
+    Ok(serde_json::from_slice::<RunJson>(&text).map_err(|e| format!("run.json: {e}"))?.params)
 }
 
 /// Text of `file`, or of `file.zst`, of a run.

@@ -5,7 +5,7 @@
 //! Left out: slab reaping, highmem, ramdisk pages.
 
 use super::buffers::{Buffers, release_busy, try_to_free_buffers, wait_for};
-use super::{Cursor, Need, Phase};
+use super::{Cursor, Looked, Need, Phase};
 use crate::config::{
     AgingConfig, AgingDriver, BackgroundAging, LaunderRule, PlentyOrder, PlentySpares, ReclaimConfig, RefillRounds,
     ShortMark,
@@ -234,46 +234,65 @@ pub fn age_in_background(cfg: &ReclaimConfig, mm: &mut Mm) -> u32 {
     cur.scanned
 }
 
+/// What aging did to an active page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aged {
+    /// Nothing: its zone has plenty of inactive pages.
+    Spared,
+    /// It is older or younger now, and still active.
+    Kept,
+    /// It went to the dirty list.
+    Deactivated,
+    /// There is no active page.
+    NoPage,
+}
+
 /// `refill_inactive_scan`: `steps` pages from the active list's tail, until `target` of them went to the dirty list.
 fn age_active(rules: &AgingConfig, mm: &mut Mm, cur: &mut Cursor, mut steps: i64, target: u32) -> u32 {
     mm.counters.refill_calls += 1;
     let mut deactivated = 0;
-    while steps > 0 {
+    while steps > 0 && deactivated < target {
         steps -= 1;
-        let id = mm.active.tail();
-        if id == NIL {
-            break;
-        }
-        cur.scanned += 1;
-        let p = *mm.page(id);
-        let plenty = rules.zone_plenty && mm.inactive_plenty(usize::from(p.zone));
-        if plenty && rules.plenty_order == PlentyOrder::First {
-            mm.active.rotate(&mut mm.pages, id);
-            continue;
-        }
-        if p.any(flag::REFERENCED) {
-            mm.clear(id, flag::REFERENCED);
-            mm.age_up(id);
-        } else {
-            mm.age_down(id);
-        }
-        let unused = !p.any(flag::REFERENCED) && mm.page(id).age == 0;
-        let goes = match rules.plenty_order {
-            PlentyOrder::First => unused || mm.is_hog(id, rules),
-            PlentyOrder::AfterAge => unused || (!plenty && mm.is_hog(id, rules)),
-            PlentyOrder::BeforeDeactivation => !plenty && (unused || mm.is_hog(id, rules)),
-        };
-        if goes && (rules.deactivate_mapped || !p.in_use()) {
-            mm.deactivate_aged(id);
-            deactivated += 1;
-            if deactivated >= target {
-                break;
-            }
-        } else {
-            mm.active.rotate(&mut mm.pages, id);
+        match age_one(rules, mm, cur) {
+            Aged::Spared | Aged::Kept => {}
+            Aged::Deactivated => deactivated += 1,
+            Aged::NoPage => break,
         }
     }
     deactivated
+}
+
+/// The loop body of `refill_inactive_scan`: the page at the active list's tail.
+pub(crate) fn age_one(rules: &AgingConfig, mm: &mut Mm, cur: &mut Cursor) -> Aged {
+    let id = mm.active.tail();
+    if id == NIL {
+        return Aged::NoPage;
+    }
+    cur.scanned += 1;
+    let p = *mm.page(id);
+    let plenty = rules.zone_plenty && mm.inactive_plenty(usize::from(p.zone));
+    if plenty && rules.plenty_order == PlentyOrder::First {
+        mm.active.rotate(&mut mm.pages, id);
+        return Aged::Spared;
+    }
+    if p.any(flag::REFERENCED) {
+        mm.clear(id, flag::REFERENCED);
+        mm.age_up(id);
+    } else {
+        mm.age_down(id);
+    }
+    let unused = !p.any(flag::REFERENCED) && mm.page(id).age == 0;
+    let goes = match rules.plenty_order {
+        PlentyOrder::First => unused || mm.is_hog(id, rules),
+        PlentyOrder::AfterAge => unused || (!plenty && mm.is_hog(id, rules)),
+        PlentyOrder::BeforeDeactivation => !plenty && (unused || mm.is_hog(id, rules)),
+    };
+    if goes && (rules.deactivate_mapped || !p.in_use()) {
+        mm.deactivate_aged(id);
+        return Aged::Deactivated;
+    }
+    mm.active.rotate(&mut mm.pages, id);
+    Aged::Kept
 }
 
 /// What an attempt to free buffers may do: in two passes the first starts no I/O, the second waits for nothing while its
@@ -287,79 +306,88 @@ fn buffer_flags(cur: &Cursor) -> AllocFlags {
 
 /// `page_launder` from where it stands to the end of the pass (`None`) or to something that takes time.
 fn launder(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<Need> {
-    let rules = &cfg.aging;
-    let first_of_two = rules.launder == LaunderRule::TwoPasses && cur.second_pass.is_none();
     loop {
-        let id = mm.inactive.tail();
-        if cur.scan_left <= 0 || id == NIL {
-            return None;
-        }
-        cur.scan_left -= 1;
-        cur.scanned += 1;
-        let p = *mm.page(id);
-        if mm.must_reactivate(id, rules) {
-            mm.reactivate_aged(id, rules);
-            continue;
-        }
-        let spared = match rules.plenty_spares {
-            PlentySpares::All => true,
-            PlentySpares::Dirty => p.any(flag::META | flag::DIRTY) || p.buffer_busy(),
-        };
-        if (rules.zone_plenty && spared && mm.free_plenty(usize::from(p.zone))) || p.any(flag::LOCKED) {
-            mm.inactive.rotate(&mut mm.pages, id);
-            continue;
-        }
-        if p.any(flag::DIRTY) {
-            let writes = match rules.launder {
-                LaunderRule::Share => true,
-                LaunderRule::TwoPasses => !first_of_two,
-                LaunderRule::ShouldWrite => mm.should_write,
-            };
-            if !writes || (rules.launder_needs_fs && !cur.flags.fs) {
-                cur.failed += 1;
-                mm.inactive.rotate(&mut mm.pages, id);
-                continue;
-            }
-            mm.clear(id, flag::DIRTY);
-            mm.lock(id);
-            mm.counters.laundered_pages += 1;
-            return Some(wait_for(mm, cur, id, Phase::Written, Need::WritePage(id)));
-        }
-        if !p.any(flag::BUFFER) {
-            if p.has_mapping() {
-                mm.move_to(id, List::Clean);
-                cur.cleaned += 1;
-            } else {
-                mm.move_to(id, List::Active);
-            }
-            continue;
-        }
-        mm.lru_del(id);
-        let flags = launder_flags(cur, first_of_two || (rules.launder == LaunderRule::ShouldWrite && !mm.should_write));
-        match try_to_free_buffers(cfg.buffer_wait, mm, flags, id) {
-            Buffers::Dropped => {
-                if without_buffers(mm, cur, id) && rules.launder == LaunderRule::TwoPasses && !shortage(rules, mm).free
-                {
-                    return None;
-                }
-            }
-            Buffers::Busy => {
-                mm.wake_bdflush |= flags.io;
-                cur.failed += 1;
-                mm.move_to(id, List::Inactive);
-            }
-            Buffers::Write => {
-                mm.lock(id);
-                mm.begin_buffer_write(id);
-                mm.counters.laundered_pages += 1;
-                return Some(wait_for(mm, cur, id, Phase::BufferWritten, Need::WriteBuffer(id)));
-            }
-            Buffers::Wait => {
-                mm.lock(id);
-                return Some(wait_for(mm, cur, id, Phase::BufferWaited, Need::WaitBuffer(id)));
-            }
+        match launder_one(cfg, mm, cur) {
+            Looked::On => {}
+            Looked::Over => return None,
+            Looked::Needs(need) => return Some(need),
         }
     }
+}
+
+/// The loop body of `page_launder`: the page at the dirty list's tail.
+pub(crate) fn launder_one(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Looked {
+    let rules = &cfg.aging;
+    let first_of_two = rules.launder == LaunderRule::TwoPasses && cur.second_pass.is_none();
+    let id = mm.inactive.tail();
+    if cur.scan_left <= 0 || id == NIL {
+        return Looked::Over;
+    }
+    cur.scan_left -= 1;
+    cur.scanned += 1;
+    let p = *mm.page(id);
+    if mm.must_reactivate(id, rules) {
+        mm.reactivate_aged(id, rules);
+        return Looked::On;
+    }
+    let spared = match rules.plenty_spares {
+        PlentySpares::All => true,
+        PlentySpares::Dirty => p.any(flag::META | flag::DIRTY) || p.buffer_busy(),
+    };
+    if (rules.zone_plenty && spared && mm.free_plenty(usize::from(p.zone))) || p.any(flag::LOCKED) {
+        mm.inactive.rotate(&mut mm.pages, id);
+        return Looked::On;
+    }
+    if p.any(flag::DIRTY) {
+        let writes = match rules.launder {
+            LaunderRule::Share => true,
+            LaunderRule::TwoPasses => !first_of_two,
+            LaunderRule::ShouldWrite => mm.should_write,
+        };
+        if !writes || (rules.launder_needs_fs && !cur.flags.fs) {
+            cur.failed += 1;
+            mm.inactive.rotate(&mut mm.pages, id);
+            return Looked::On;
+        }
+        mm.clear(id, flag::DIRTY);
+        mm.lock(id);
+        mm.counters.laundered_pages += 1;
+        return Looked::Needs(wait_for(mm, cur, id, Phase::Written, Need::WritePage(id)));
+    }
+    if !p.any(flag::BUFFER) {
+        if p.has_mapping() {
+            mm.move_to(id, List::Clean);
+            cur.cleaned += 1;
+        } else {
+            mm.move_to(id, List::Active);
+        }
+        return Looked::On;
+    }
+    mm.lru_del(id);
+    let flags = launder_flags(cur, first_of_two || (rules.launder == LaunderRule::ShouldWrite && !mm.should_write));
+    match try_to_free_buffers(cfg.buffer_wait, mm, flags, id) {
+        Buffers::Dropped => {
+            if without_buffers(mm, cur, id) && rules.launder == LaunderRule::TwoPasses && !shortage(rules, mm).free {
+                return Looked::Over;
+            }
+        }
+        Buffers::Busy => {
+            mm.wake_bdflush |= flags.io;
+            cur.failed += 1;
+            mm.move_to(id, List::Inactive);
+        }
+        Buffers::Write => {
+            mm.lock(id);
+            mm.begin_buffer_write(id);
+            mm.counters.laundered_pages += 1;
+            return Looked::Needs(wait_for(mm, cur, id, Phase::BufferWritten, Need::WriteBuffer(id)));
+        }
+        Buffers::Wait => {
+            mm.lock(id);
+            return Looked::Needs(wait_for(mm, cur, id, Phase::BufferWaited, Need::WaitBuffer(id)));
+        }
+    }
+    Looked::On
 }
 
 /// Leave for the next attempt on a buffer; counts down what the second pass may write without waiting.

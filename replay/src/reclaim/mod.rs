@@ -9,7 +9,7 @@ pub mod aging;
 mod aging_tests;
 mod buffers;
 mod clock;
-mod twolist;
+pub(crate) mod twolist;
 pub mod workingset;
 
 use crate::config::{ReclaimConfig, ReclaimPolicy};
@@ -34,6 +34,17 @@ pub enum Need {
     OutOfMemory,
     /// Only dirty pages that nobody writes were met: wake the flusher, sleep until some are written or for the longest wait.
     Throttle,
+}
+
+/// How a pass goes on after one page of the inactive list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looked {
+    /// The pass goes on.
+    On,
+    /// The pass is over: the list is empty, or it had all it wanted, or all it may look at.
+    Over,
+    /// Something that takes time has to be done first.
+    Needs(Need),
 }
 
 /// Where a policy stands within a pass.

@@ -8,7 +8,7 @@
 //! Left out: rescheduling inside the scan, slab reaping (slab here has no empty pages to reap), highmem.
 
 use super::buffers::{Buffers, release_busy, try_to_free_buffers, wait_for, wake_bdflush_if_dirty};
-use super::{Cursor, Need, Phase};
+use super::{Cursor, Looked, Need, Phase};
 use crate::config::{MaxMapped, OomRule, ReclaimConfig, RefillRule, ScanBudget};
 use crate::mm::Mm;
 use crate::mm::page::{List, NIL, flag};
@@ -82,7 +82,7 @@ fn begin_pass(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) {
 }
 
 /// Budgets of a scan, which begins; `before` is the inactive list's length before the refill.
-fn begin_scan(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, before: i64) {
+pub(crate) fn begin_scan(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, before: i64) {
     mm.counters.shrink_calls += 1;
     cur.scans += 1;
     let after = i64::from(mm.inactive.len());
@@ -153,119 +153,134 @@ fn unmap(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, pages: u32) {
     }
 }
 
-/// How many active pages are looked at or moved, by the variant's rule.
+/// Looks at as many active pages as the variant's rule says.
 fn refill(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) {
+    if let Some(n) = refill_share(cfg, mm, cur.want) {
+        refill_inactive(cfg, mm, cur, n);
+    }
+}
+
+/// How many active pages are looked at or moved, by the variant's rule; `None`: the active list is left alone.
+pub(crate) fn refill_share(cfg: &ReclaimConfig, mm: &Mm, want: i64) -> Option<i64> {
     let (active, inactive) = (i64::from(mm.active.len()), i64::from(mm.inactive.len()));
-    let n = match cfg.refill {
-        RefillRule::WhenShort if inactive < 2 * active => cur.want,
-        RefillRule::WhenShort => return,
-        RefillRule::Proportional => cur.want * active / ((inactive + 1) * 2),
-        RefillRule::ProportionalMoved => match cur.want * active / ((inactive + 1) * 2) {
-            0 => cur.want,
-            n => n,
+    match cfg.refill {
+        RefillRule::WhenShort => (inactive < 2 * active).then_some(want),
+        RefillRule::Proportional => Some(want * active / ((inactive + 1) * 2)),
+        RefillRule::ProportionalMoved => match want * active / ((inactive + 1) * 2) {
+            0 => Some(want),
+            n => Some(n),
         },
-        RefillRule::Moved => cur.want * active / (inactive * 2 + 1),
-        RefillRule::MovedUnmapped => (cur.want * active / (inactive * 2 + 1)).min(cur.want),
-    };
-    refill_inactive(cfg, mm, cur, n);
+        RefillRule::Moved => Some(want * active / (inactive * 2 + 1)),
+        RefillRule::MovedUnmapped => Some((want * active / (inactive * 2 + 1)).min(want)),
+    }
 }
 
 /// `refill_inactive`: referenced pages go round once more, others move to the inactive list.
 fn refill_inactive(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, mut n: i64) {
     mm.counters.refill_calls += 1;
-    let counts_moves = !matches!(cfg.refill, RefillRule::WhenShort | RefillRule::Proportional);
     let mut id = mm.active.tail();
     let mut left = mm.active.len();
     while n > 0 && id != NIL && left > 0 {
         left -= 1;
         cur.scanned += 1;
         let towards_head = mm.page(id).prev;
-        let p = *mm.page(id);
-        if p.any(flag::REFERENCED) {
-            mm.clear(id, flag::REFERENCED);
-            mm.active.rotate(&mut mm.pages, id);
-            n -= i64::from(!counts_moves);
-        } else if cfg.refill == RefillRule::MovedUnmapped
-            && (!Zones::in_class(p.zone, cur.class) || (!p.any(flag::BUFFER) && (p.in_use() || !p.has_mapping())))
-        {
-            // Left where it is; the list's beginning moves to where the walk stops, so it comes last next time.
-            mm.active.rotate(&mut mm.pages, id);
-        } else {
-            n -= 1;
-            mm.deactivate(id);
-            if cfg.refill_marks {
-                mm.set(id, flag::REFERENCED);
-            }
-        }
+        n -= refill_one(cfg, mm, cur.class, id);
         id = towards_head;
     }
+}
+
+/// The loop body of `refill_inactive`: one active page. What it costs of the pages to look at, or to move.
+pub(crate) fn refill_one(cfg: &ReclaimConfig, mm: &mut Mm, class: usize, id: u32) -> i64 {
+    let counts_moves = !matches!(cfg.refill, RefillRule::WhenShort | RefillRule::Proportional);
+    let p = *mm.page(id);
+    if p.any(flag::REFERENCED) {
+        mm.clear(id, flag::REFERENCED);
+        mm.active.rotate(&mut mm.pages, id);
+        return i64::from(!counts_moves);
+    }
+    if cfg.refill == RefillRule::MovedUnmapped
+        && (!Zones::in_class(p.zone, class) || (!p.any(flag::BUFFER) && (p.in_use() || !p.has_mapping())))
+    {
+        // Left where it is; the list's beginning moves to where the walk stops, so it comes last next time.
+        mm.active.rotate(&mut mm.pages, id);
+        return 0;
+    }
+    mm.deactivate(id);
+    if cfg.refill_marks {
+        mm.set(id, flag::REFERENCED);
+    }
+    1
 }
 
 /// `shrink_cache` from where it stands to the end of the pass (`None`) or to something that takes time.
 fn scan(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits) -> Option<Need> {
     loop {
-        let id = mm.inactive.tail();
-        if cur.scan_left <= 0 || id == NIL {
-            return None;
-        }
-        cur.scanned += 1;
-        mm.inactive.rotate(&mut mm.pages, id);
-        if cfg.scan_clears_referenced && mm.page(id).any(flag::REFERENCED) {
-            mm.clear(id, flag::REFERENCED);
-            continue;
-        }
-        if cfg.passes.scan_unmarks {
-            mm.clear(id, flag::REFERENCED);
-        }
-        cur.scan_left -= 1;
-        let p = *mm.page(id);
-        if !Zones::in_class(p.zone, cur.class) {
-            continue;
-        }
-        if !p.any(flag::BUFFER) && (p.in_use() || !p.has_mapping()) {
-            if !met_mapped(cfg, mm, cur, id) {
-                return None;
-            }
-            continue;
-        }
-        if p.any(flag::LOCKED) {
-            if cfg.wait_laundered && p.any(flag::LAUNDER) && cur.flags.fs {
-                return Some(wait_for(mm, cur, id, Phase::Waited, Need::WaitPage(id)));
-            }
-            continue;
-        }
-        if p.any(flag::DIRTY) && !p.in_use() && p.has_mapping() && cur.flags.fs {
-            mm.clear(id, flag::DIRTY);
-            mm.lock(id);
-            mm.set(id, flag::LAUNDER);
-            mm.counters.laundered_pages += 1;
-            return Some(wait_for(mm, cur, id, Phase::Written, Need::WritePage(id)));
-        }
-        if p.any(flag::BUFFER) {
-            match try_to_free_buffers(cfg.buffer_wait, mm, cur.flags, id) {
-                Buffers::Dropped => {}
-                Buffers::Busy => {
-                    wake_bdflush_if_dirty(mm, limits);
-                    continue;
-                }
-                Buffers::Write => {
-                    mm.lock(id);
-                    mm.begin_buffer_write(id);
-                    mm.set(id, flag::BUF_LAUNDER | flag::BUF_WAIT);
-                    mm.counters.laundered_pages += 1;
-                    return Some(wait_for(mm, cur, id, Phase::BufferWritten, Need::WriteBuffer(id)));
-                }
-                Buffers::Wait => {
-                    mm.lock(id);
-                    return Some(wait_for(mm, cur, id, Phase::BufferWaited, Need::WaitBuffer(id)));
-                }
-            }
-        }
-        mm.lock(id);
-        if !finish_page(cfg, mm, cur, id) || cur.phase == Phase::Pass {
-            return None;
+        match scan_one(cfg, mm, cur, limits) {
+            Looked::On => {}
+            Looked::Over => return None,
+            Looked::Needs(need) => return Some(need),
         }
     }
+}
+
+/// The loop body of `shrink_cache`: the page at the inactive list's tail.
+pub(crate) fn scan_one(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits) -> Looked {
+    let id = mm.inactive.tail();
+    if cur.scan_left <= 0 || id == NIL {
+        return Looked::Over;
+    }
+    cur.scanned += 1;
+    mm.inactive.rotate(&mut mm.pages, id);
+    if cfg.scan_clears_referenced && mm.page(id).any(flag::REFERENCED) {
+        mm.clear(id, flag::REFERENCED);
+        return Looked::On;
+    }
+    if cfg.passes.scan_unmarks {
+        mm.clear(id, flag::REFERENCED);
+    }
+    cur.scan_left -= 1;
+    let p = *mm.page(id);
+    if !Zones::in_class(p.zone, cur.class) {
+        return Looked::On;
+    }
+    if !p.any(flag::BUFFER) && (p.in_use() || !p.has_mapping()) {
+        return if met_mapped(cfg, mm, cur, id) { Looked::On } else { Looked::Over };
+    }
+    if p.any(flag::LOCKED) {
+        if cfg.wait_laundered && p.any(flag::LAUNDER) && cur.flags.fs {
+            return Looked::Needs(wait_for(mm, cur, id, Phase::Waited, Need::WaitPage(id)));
+        }
+        return Looked::On;
+    }
+    if p.any(flag::DIRTY) && !p.in_use() && p.has_mapping() && cur.flags.fs {
+        mm.clear(id, flag::DIRTY);
+        mm.lock(id);
+        mm.set(id, flag::LAUNDER);
+        mm.counters.laundered_pages += 1;
+        return Looked::Needs(wait_for(mm, cur, id, Phase::Written, Need::WritePage(id)));
+    }
+    if p.any(flag::BUFFER) {
+        match try_to_free_buffers(cfg.buffer_wait, mm, cur.flags, id) {
+            Buffers::Dropped => {}
+            Buffers::Busy => {
+                wake_bdflush_if_dirty(mm, limits);
+                return Looked::On;
+            }
+            Buffers::Write => {
+                mm.lock(id);
+                mm.begin_buffer_write(id);
+                mm.set(id, flag::BUF_LAUNDER | flag::BUF_WAIT);
+                mm.counters.laundered_pages += 1;
+                return Looked::Needs(wait_for(mm, cur, id, Phase::BufferWritten, Need::WriteBuffer(id)));
+            }
+            Buffers::Wait => {
+                mm.lock(id);
+                return Looked::Needs(wait_for(mm, cur, id, Phase::BufferWaited, Need::WaitBuffer(id)));
+            }
+        }
+    }
+    mm.lock(id);
+    if !finish_page(cfg, mm, cur, id) || cur.phase == Phase::Pass { Looked::Over } else { Looked::On }
 }
 
 /// Last tests on a locked page without buffers, then free it. False when the run has all it wants; the phase becomes

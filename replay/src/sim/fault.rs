@@ -89,7 +89,9 @@ impl Sim<'_> {
                     self.mm.counters.page_misses += u64::from(!p.any(flag::PRESENT));
                     let task = &mut self.tasks[t as usize];
                     task.op.at = At::Queued;
-                    if !p.any(flag::PRESENT) {
+                    if p.any(flag::PRESENT) {
+                        self.mm.looked_up(id);
+                    } else {
                         let window = self.mm.swap.read_cluster(p.slot, self.config.swap.page_cluster);
                         task.push(Frame::SwapIn { page: id, slot: window.start, end: window.end, at: Bring::Next });
                     }

@@ -423,7 +423,10 @@ impl Sim<'_> {
                     self.tasks[t as usize].set_top(Frame::SwapIn { page, slot: end, end, at: Bring::Next });
                     Flow::Continue
                 }
-                Some(id) if self.mm.page(id).any(flag::PRESENT) => next(self),
+                Some(id) if self.mm.page(id).any(flag::PRESENT) => {
+                    self.mm.looked_up(id);
+                    next(self)
+                }
                 Some(_) => {
                     self.tasks[t as usize].set_top(Frame::SwapIn { page, slot, end, at: Bring::Allocated });
                     self.call_alloc(t, AllocFlags::USER)

@@ -299,13 +299,7 @@ impl<'p> Sim<'p> {
             });
         }
         let mut config = config.clone();
-        // `swap_setup`: smaller clusters for small machines.
-        let most = match config.machine.ram / 1024 {
-            0..16 => 2,
-            16..32 => 3,
-            _ => u32::MAX,
-        };
-        config.swap.page_cluster = config.swap.page_cluster.min(most);
+        config.swap.page_cluster = config.swap_cluster();
         let swap_flight_limit = match config.swap.max_in_flight_clusters {
             0 => u32::MAX,
             n => n << config.swap.page_cluster,

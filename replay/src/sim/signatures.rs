@@ -142,6 +142,20 @@ fn reclaim_of_2_4_9_takes_many_small_rounds() {
 }
 
 #[test]
+fn only_kernels_with_a_limit_keep_it() {
+    for (name, limit) in [("2.4.7", 128), ("2.4.10", 128), ("2.4.9-ac14", 128), ("2.4.13", 64)] {
+        let seen = see(&hogs(56, 2), &kernel(name, 40));
+        assert!(seen.c.swap_out_pages > 4000, "{name}: {seen:?}");
+        // The write that finds more than the limit waits for its end; kswapd and the task may both be about to find out.
+        assert!((1..=limit + 2).contains(&seen.swap_in_flight), "{name}: {} in flight", seen.swap_in_flight);
+    }
+    for name in ["2.4.9-ac14+aging", "2.4.14", "2.4.16"] {
+        let c = kernel(name, 32);
+        assert_eq!(c.swap.max_in_flight_clusters, 0, "{name}");
+    }
+}
+
+#[test]
 fn bursts_of_the_launder_patches_are_larger_and_fewer_than_those_of_ac14() {
     // A process larger than memory next to a reader.
     let program = || {
@@ -160,6 +174,31 @@ fn bursts_of_the_launder_patches_are_larger_and_fewer_than_those_of_ac14() {
         smooth.most_swapped_in_a_second,
         bursts.most_swapped_in_a_second
     );
+}
+
+#[test]
+fn plain_ac15_rereads_its_files_and_never_swaps() {
+    let program = || {
+        let mut b = Builder::new();
+        let area = b.anon(0, 22 * 256);
+        let mut ops = vec![Op::Map { area }];
+        for _ in 0..40 {
+            ops.push(Op::Touch { area, first: 0, count: 22 * 256, stride: 1, write: true });
+            ops.push(Op::Sleep { time: Nanos::from_millis(100) });
+        }
+        b.task(ops);
+        let f = b.file(3072, 3072);
+        let mut ops = Vec::new();
+        for _ in 0..4 {
+            let o = b.ofd();
+            ops.extend(read_all(o, f, 12 * MIB, 65536));
+        }
+        b.task(ops);
+        b.build()
+    };
+    let thrash = see(&program(), &kernel("2.4.9-ac15", 32));
+    assert_eq!(thrash.c.swap_out_pages, 0, "{thrash:?}");
+    assert!(thrash.c.disk_read_bytes > 24 * MIB, "{} bytes of 12 MiB read", thrash.c.disk_read_bytes);
 }
 
 #[test]
@@ -204,6 +243,21 @@ fn swap_is_read_by_eight_pages_from_2_4_13_on() {
     };
     let (wide, narrow) = (pages_a_read("2.4.12"), pages_a_read("2.4.13"));
     assert!(wide > 10.0 && (6.0..9.0).contains(&narrow), "2.4.12 {wide:.1}, 2.4.13 {narrow:.1} pages a read");
+}
+
+#[test]
+fn name_caches_vanish_at_the_first_shortage_of_ac14_and_outlast_a_stream_on_2_4_10() {
+    let left = |name: &str| {
+        let mut b = Builder::new();
+        let files: Vec<u32> = (0..3000).map(|_| b.file(1, 1)).collect();
+        let mut ops: Vec<Op> = files.iter().map(|&file| Op::Stat { file, negative: false }).collect();
+        let (f, o) = (b.file(15360, 15360), b.ofd());
+        ops.extend(read_all(o, f, 60 * MIB, 65536));
+        b.task(ops);
+        see(&b.build(), &kernel(name, 32)).names_left
+    };
+    let (all, none) = (left("2.4.9-ac14"), left("2.4.10"));
+    assert!(all < 100 && none >= 2900, "ac14 keeps {all} of 3000 dentries, 2.4.10 {none}");
 }
 
 #[test]

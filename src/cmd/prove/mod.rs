@@ -12,7 +12,9 @@ use kreplay_replay::prove::order::OrderReport;
 use kreplay_replay::prove::pipeline::PipelineReport;
 use kreplay_replay::prove::recordings::RecordingsReport;
 use kreplay_replay::prove::scores::ScoreReport;
-use kreplay_replay::prove::{ExactReport, FigureReport, blocktrace, elevator, golden, linux24, median_error, nfsd};
+use kreplay_replay::prove::{
+    ExactReport, FigureReport, blocktrace, elevator, golden, linux24, lru, median_error, nfsd,
+};
 use kreplay_replay::variant::nearest;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -53,6 +55,11 @@ static KINDS: &[Kind] = &[
         name: "blocktrace",
         about: "every insertion, merge and coalesce in the block event traces of real 2.4 kernels",
         run: |dir, stop| blocktrace::run(dir, stop).map(Report::Scores),
+    },
+    Kind {
+        name: "lru",
+        about: "every decision of page replacement in the VM event traces of real 2.4 kernels",
+        run: |dir, stop| lru::run(dir, stop).map(Report::Scores),
     },
     Kind {
         name: "corpus",

@@ -11,7 +11,7 @@ const SLEPT_US: f64 = 300.0;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Act {
+pub(in crate::prove) enum Act {
     /// `Q`: offered.
     Queue,
     /// `I`: a new request at a place of the list, whose length was `qlen` before.
@@ -34,24 +34,26 @@ pub(super) enum Act {
 
 /// One line, without those that say nothing new (`D` repeats itself for every piece that the driver takes, `G`).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Event {
+pub(in crate::prove) struct Event {
     /// Line of the file.
-    pub(super) line: usize,
-    pub(super) pid: u32,
-    pub(super) act: Act,
+    pub(in crate::prove) line: usize,
+    /// Time, us.
+    pub(in crate::prove) at: f64,
+    pub(in crate::prove) pid: u32,
+    pub(in crate::prove) act: Act,
     /// Queue: a drive. 3:0 and 22:64 are two.
-    pub(super) dev: usize,
-    pub(super) dir: Dir,
-    pub(super) sector: u64,
-    pub(super) nr: u32,
+    pub(in crate::prove) dev: usize,
+    pub(in crate::prove) dir: Dir,
+    pub(in crate::prove) sector: u64,
+    pub(in crate::prove) nr: u32,
     /// A `Queue` whose sleep is a line of its own.
-    pub(super) slept: bool,
+    pub(in crate::prove) slept: bool,
     /// A `Queue` whose outcome came late, after a completion: it may have slept.
-    pub(super) late: bool,
+    pub(in crate::prove) late: bool,
 }
 
 /// All events, in the order of the file.
-pub(super) fn parse(file: &'static str, text: &str) -> Result<Vec<Event>, String> {
+pub(in crate::prove) fn parse(file: &'static str, text: &str) -> Result<Vec<Event>, String> {
     let mut devices: BTreeMap<&str, usize> = BTreeMap::new();
     let mut events: Vec<Event> = Vec::new();
     // Submission that each process has under way: its event, its time, completions before it.
@@ -115,7 +117,7 @@ pub(super) fn parse(file: &'static str, text: &str) -> Result<Vec<Event>, String
             }
             _ => {}
         }
-        let event = Event { line: line.number, pid, act, dev, dir, sector, nr, slept: false, late: false };
+        let event = Event { line: line.number, at, pid, act, dev, dir, sector, nr, slept: false, late: false };
         events.push(event);
     }
     Ok(events)

@@ -17,7 +17,7 @@
 //! slots of its direction may be used up, is taken for one that slept (and therefore looked at the list twice). Some may be
 //! taken wrongly, so the bar of such a run is 99.9 % instead of all.
 
-mod events;
+pub(super) mod events;
 mod play;
 #[cfg(test)]
 mod tests;
