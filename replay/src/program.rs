@@ -94,6 +94,8 @@ pub enum Op {
     Fsync {
         /// File.
         file: FileId,
+        /// fdatasync: times of access and change need not be on the disk.
+        data_only: bool,
     },
     /// sync of everything.
     Sync,

@@ -124,18 +124,22 @@ fn tunables(scheduler: &str, number: &dyn Fn(&str) -> Option<u64>, c: &mut Eleva
     }
 }
 
+fn priorities(facts: &BTreeMap<String, String>) -> String {
+    let key = |key: &str| facts.get(&format!("facts.keys.{key}")).and_then(|v| v.parse::<i64>().ok()).unwrap_or(0);
+    priorities_of(key("rt") != 0, key("nice"))
+}
+
 /// Which I/O priority the recorded processes had.
 ///
 /// A process that asks for none has the class of its processor scheduling policy and the level of its nice value
 /// (`__get_task_ioprio` of 6.18; the recordings made with ftrace show it at each request): the load ran with the nice value
 /// that the recording names, or under a real-time policy together with the kernel's workers (nice -10); ext4 asks for best
 /// effort, 3, for its journal, and its lazy initialisation has no say.
-fn priorities(facts: &BTreeMap<String, String>) -> String {
-    let key = |key: &str| facts.get(&format!("facts.keys.{key}")).and_then(|v| v.parse::<i64>().ok()).unwrap_or(0);
-    let (workers, load) = if key("rt") != 0 {
+pub(super) fn priorities_of(real_time: bool, nice: i64) -> String {
+    let (workers, load) = if real_time {
         ("rt:2".to_owned(), "rt:4".to_owned())
     } else {
-        ("be:4".to_owned(), format!("be:{}", (key("nice").clamp(-20, 19) + 20) / 5))
+        ("be:4".to_owned(), format!("be:{}", (nice.clamp(-20, 19) + 20) / 5))
     };
     format!("jbd2/*=be:3 ext4lazyinit=be:4 kworker/*={workers} *={load}")
 }

@@ -11,6 +11,7 @@ mod table_file;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod vmstat;
 mod writer;
 
 pub use cell::{CELL_FILE, CellHeader, CellInfo, SCHEMA};
@@ -20,6 +21,7 @@ pub use rows::{
     Blame, CallOp, CallRow, Cause, ClientRow, Counters, EventKind, EventRow, EvictionRow, MarkRow, SampleRow,
 };
 pub use table_file::TableInfo;
+pub use vmstat::VmStat;
 pub use writer::{CellWriter, TEMP_PREFIX};
 
 use crate::block::IoRecord;

@@ -43,14 +43,15 @@ impl Sim<'_> {
             (Dir::Read, _) => IoCause::default(),
             (Dir::Write, Frame::Kswapd { .. }) => IoCause::Reclaim,
             (Dir::Write, Frame::Bdflush { .. } | Frame::Kupdate { .. } | Frame::Flusher { .. }) => IoCause::Background,
-            (Dir::Write, Frame::Journal { .. }) => IoCause::Sync,
+            (Dir::Write, Frame::Journal) => IoCause::Sync,
             (Dir::Write, _) if task.chain().contains(&Frame::Reclaim) => IoCause::Writeback,
             (Dir::Write, _) => match self.current_op(t) {
                 Some(Op::Fsync { .. } | Op::Sync) => IoCause::Sync,
                 _ => IoCause::Writeback,
             },
         };
-        Hints { cause, ..Hints::default() }
+        let (class, level) = self.io_priority[t as usize];
+        Hints { class, level, cause, ..Hints::default() }
     }
 
     /// What tasks hold back goes to the devices: the queues' plugs, or where tasks have lists of their own, this one's.

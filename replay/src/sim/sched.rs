@@ -28,6 +28,8 @@ impl Sim<'_> {
         }
         task.account(task.cause, now);
         task.wait = Wait::Nothing;
+        self.pressure_of_wake(t);
+        let task = &mut self.tasks[t as usize];
         task.ready = true;
         self.run_queue.push_back(t);
         self.resched = true;
@@ -156,6 +158,7 @@ impl Sim<'_> {
         let task = &mut self.tasks[t as usize];
         task.wait = wait;
         task.cause = cause;
+        self.pressure_of_sleep(t, wait);
         Flow::Block
     }
 
@@ -261,7 +264,7 @@ impl Sim<'_> {
             Frame::Throttle { look } => self.step_throttle(t, look),
             Frame::Rest { begun } => self.step_rest(t, begun),
             Frame::Flusher { at } => self.step_flusher(t, at),
-            Frame::Journal { begun } => self.step_journal(t, begun),
+            Frame::Journal => self.step_journal(t),
             Frame::Commit { at } => self.step_commit(t, at),
         }
     }

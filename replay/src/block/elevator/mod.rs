@@ -377,7 +377,7 @@ static REGISTRY: &[PolicyInfo] = &[
     PolicyInfo {
         name: "mq-deadline",
         about: "mq-deadline of 6.1: sector order in batches, bounded by deadlines, three priority classes",
-        idles: false,
+        idles: true,
         starves: false,
         build: |c| AnyElevator::MqDeadline(Box::new(mq_deadline::MqDeadline::new(&c.deadline))),
     },

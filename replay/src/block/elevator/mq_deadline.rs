@@ -16,6 +16,9 @@ use crate::config::DeadlineConfig;
 
 const DIRS: [Dir; 2] = [Dir::Read, Dir::Write];
 
+/// When the queue is run again after it gave nothing although requests waited (`BLK_MQ_BUDGET_DELAY`).
+const RERUN: Nanos = Nanos::from_millis(3);
+
 /// What the scheduler notes about a request.
 #[derive(Clone, Copy, Debug)]
 struct Note {
@@ -57,6 +60,8 @@ pub(crate) struct MqDeadline {
     batching: u32,
     starved: u32,
     len: usize,
+    /// Only classes that have to wait are left: completions do not run the queue, arrivals and this timer do.
+    idle_until: Option<Nanos>,
 }
 
 impl MqDeadline {
@@ -79,6 +84,7 @@ impl MqDeadline {
             batching: 0,
             starved: 0,
             len: 0,
+            idle_until: None,
         }
     }
 
@@ -246,13 +252,15 @@ impl Elevator for MqDeadline {
             self.last_merge = rq;
         }
         self.len += 1;
+        self.idle_until = None;
         true
     }
 
     fn dispatch(&mut self, rqs: &mut Requests, cx: &Context) -> Option<RqId> {
-        if self.len == 0 {
+        if self.len == 0 || self.idle_until.is_some_and(|until| cx.now < until) {
             return None;
         }
+        self.idle_until = None;
         if self.classes.iter().filter(|c| c.outstanding > 0).count() >= 2 {
             let latest = cx.now.get() as i64 - self.prio_aging.get() as i64;
             for class in [IoClass::BestEffort, IoClass::Idle] {
@@ -264,10 +272,17 @@ impl Elevator for MqDeadline {
         for class in [IoClass::RealTime, IoClass::BestEffort, IoClass::Idle] {
             let rq = self.select(rqs, class, None, cx.now);
             if rq.is_some() || self.classes[class as usize].outstanding > 0 {
+                if rq.is_none() {
+                    self.idle_until = Some(cx.now + RERUN);
+                }
                 return rq;
             }
         }
         None
+    }
+
+    fn timer(&self) -> Option<Nanos> {
+        self.idle_until
     }
 
     fn complete(&mut self, _: &mut Requests, rq: RqId, _: &Context) {

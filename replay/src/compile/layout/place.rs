@@ -27,7 +27,10 @@ pub(super) fn place(
         inodes.push(recorded::last_inode(side, *number).max(ext2::FIRST_INODE - 1));
     }
     let mut meta = vec![MetaBlocks::default(); devices.infos.len()];
-    for (file, state) in files.iter_mut().zip(states) {
+    // What was there came to its place before what the trace makes.
+    let (old, new): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|i| files[*i].info.exists);
+    for i in old.into_iter().chain(new) {
+        let (file, state) = (&mut files[i], &states[i]);
         let d = file.info.device as usize;
         let row = if state.first_generation { table.get(state.path.as_str()) } else { None };
         let pages = file.wanted.div_ceil(PAGE_BYTES);
