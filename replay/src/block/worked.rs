@@ -449,8 +449,9 @@ fn a_lower_class_waits_until_nothing_above_it_is_under_way() {
     }
     let mut layer = layer(&c);
     let class = |class| Hints { class, ..Hints::default() };
-    layer.submit_as(0, bio(Dir::Write, 0, 1, 0), class(IoClass::RealTime), Nanos::ZERO);
-    layer.submit_as(0, bio(Dir::Write, 1000, 2, 0), class(IoClass::BestEffort), Nanos::ZERO);
+    for (sector, tag, hints) in [(0, 1, class(IoClass::RealTime)), (1000, 2, class(IoClass::BestEffort))] {
+        assert_ne!(layer.submit_as(0, bio(Dir::Write, sector, tag, 0), hints, Nanos::ZERO), Submit::Full);
+    }
     layer.unplug_all();
     let first = layer.start(Nanos::ZERO).expect("the real-time one");
     assert!(layer.start(Nanos::ZERO).is_none(), "the other has to wait");

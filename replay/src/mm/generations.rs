@@ -162,9 +162,10 @@ impl Generations {
     fn entry(&self, p: &Page) -> u64 {
         let kind = kind_of(p);
         let (min, max) = (self.min_seq[kind], self.max_seq);
-        let unused_by_tables = !p.any(flag::ANON);
-        if !unused_by_tables && !p.any(flag::SWAP_CACHE) {
-            return max;
+        if p.any(flag::ANON) {
+            // Faulted in; since the rework the youngest takes only what had been active before.
+            let back = u64::from(self.cfg.reworked && !p.any(flag::WORKINGSET));
+            return (max - back).max(min);
         }
         if self.cfg.reworked {
             // By what is known of it: the oldest, one less for each sign of use.
