@@ -234,7 +234,9 @@ impl Sim<'_> {
             _ if !self.balanced() => None,
             FileKind::Regular if self.files[file as usize].size <= SMALL_BYTES => Some(Stream::Files),
             FileKind::Regular => None,
-            _ => Some(Stream::Directories),
+            FileKind::Directory => Some(Stream::Directories),
+            // Tables have their places.
+            FileKind::Metadata => return,
         };
         self.placement.allocate(file, info, inode, stream, id - info.first_page);
     }
