@@ -444,6 +444,7 @@ fn mq_deadline_of_6_5_goes_on_by_place_before_it_by_the_next_request_of_then() {
 #[test]
 fn a_lower_class_waits_until_nothing_above_it_is_under_way() {
     let mut c = config("mq-deadline");
+    c.queue.head_active = false;
     if let crate::config::DeviceConfig::Rotating { queue_depth, .. } = &mut c.device {
         *queue_depth = 4;
     }

@@ -86,6 +86,9 @@ pub struct BalancedConfig {
     pub commit_ms: u64,
     /// The log is empty when the trace begins, as after mounting: the first commit writes the journal's superblock first.
     pub journal_empty: bool,
+    /// What changes is copied into the log's memory, so that nobody waits for blocks on their way to the log: xfs. Else
+    /// whoever must change such a block waits: jbd2.
+    pub journal_copies: bool,
 }
 
 impl Default for BalancedConfig {
@@ -99,6 +102,7 @@ impl Default for BalancedConfig {
             extent_pages: 2048,
             commit_ms: 5000,
             journal_empty: false,
+            journal_copies: false,
         }
     }
 }

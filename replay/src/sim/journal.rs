@@ -6,7 +6,7 @@
 //! into the journal's area, and when they are on the medium the commit block behind them, around which the device is flushed.
 //! While a transaction's blocks are on their way (`BH_Shadow`) nobody may change them: whoever has to waits.
 //! Reduced: the blocks of a transaction are counted, not named (an inode's block, a directory's, bitmaps and descriptors of
-//! the group); checkpoints are not modelled.
+//! the group); checkpoints are not modelled; xfs differs by its interval and by copying what changes (fs/xfs/xfs_log_cil.c).
 
 use super::Sim;
 use super::event::Event;
@@ -65,6 +65,8 @@ pub(super) struct Journal {
     wanted: u32,
     /// The log is empty.
     empty: bool,
+    /// Nobody waits for blocks on their way.
+    copies: bool,
     /// Next page of the area.
     head: u64,
     /// Who waits for a commit, and for blocks that are on their way.
@@ -82,6 +84,7 @@ impl Journal {
             shadow: false,
             wanted: 0,
             empty: config.journal_empty,
+            copies: config.journal_copies,
             head: 1,
             waiting: Vec::new(),
             blocked: Vec::new(),
@@ -200,7 +203,7 @@ impl Sim<'_> {
                 let transaction = std::mem::take(&mut j.running);
                 let blocks = transaction.blocks();
                 j.committing = Some(transaction);
-                (j.number, j.due, j.shadow) = (j.number + 1, None, true);
+                (j.number, j.due, j.shadow) = (j.number + 1, None, !j.copies);
                 set(self, Commit::Write { left: blocks as u32, last: false });
             }
             Commit::Write { left: 0, last } => {

@@ -131,6 +131,7 @@ impl Settings {
         c.writeback.balanced.journal_empty = true;
         if self.workload.ends_with("xfs") {
             c.writeback.balanced.commit_ms = XFS_SYNC_MS;
+            c.writeback.balanced.journal_copies = true;
         }
         c.writeback.balanced.start_kib_s = KNOWN_BANDWIDTH_KIB_S;
         c.writeback.balanced.start_rate_kib_s = self.rate_kib_s.unwrap_or(USUAL_RATE_KIB_S);
