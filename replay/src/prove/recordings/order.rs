@@ -47,10 +47,13 @@ impl Times {
     }
 }
 
+/// Times of one setting's schedulers, by limit.
+type ByLimit<'a> = BTreeMap<u64, BTreeMap<&'a str, Times>>;
+
 /// Compares all pairs of schedulers that ran under the same conditions.
 pub fn orders(pairs: &[Pair]) -> Vec<Order> {
     // Workload, quiet or not -> limit -> scheduler.
-    let mut groups: BTreeMap<(&str, bool), BTreeMap<u64, BTreeMap<&str, Times>>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, bool), ByLimit<'_>> = BTreeMap::new();
     for p in pairs {
         let Some(wall) = p.figures.figures.iter().find(|f| f.name == "wall_s") else { continue };
         let limits = groups.entry((&p.workload, p.quiet)).or_default();
