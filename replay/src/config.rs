@@ -177,6 +177,10 @@ pub struct SwapConfig {
     /// else they go with the process.
     #[serde(default)]
     pub exit_keeps_cache: bool,
+    /// Swap is a partition of the first disk of the trace, behind everything else there: its requests share that disk's queue
+    /// and arm. Else it has a disk of its own.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub shares_disk: bool,
 }
 
 /// When a swapped-in page's slot is freed; the page is dirty then and has to be written again.

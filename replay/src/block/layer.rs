@@ -361,6 +361,11 @@ impl BlockLayer {
         (self.slots[dev as usize].idle(), self.units[dev as usize].queue.rqs.live())
     }
 
+    /// Number of disks.
+    pub fn devices(&self) -> u32 {
+        self.units.len() as u32
+    }
+
     /// Time that a device has worked, requests in service counted in full.
     pub fn device_busy(&self, dev: DevId) -> Nanos {
         self.units[dev as usize].busy

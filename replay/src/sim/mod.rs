@@ -27,6 +27,7 @@ mod placement;
 mod read;
 mod sample;
 mod sched;
+mod swap_place;
 mod sync;
 mod write;
 
@@ -49,10 +50,11 @@ use crate::results::{ClientRow, EventKind, EventRow, ResultSink};
 use crate::writeback::{self, DirtyLimits};
 use event::{Event, EventQueue};
 use frame::{Bdflush, Flush, Frame, Kswapd, Kupdate};
-use kreplay_traces::units::{Bytes, Nanos, Sectors};
+use kreplay_traces::units::{Bytes, Nanos};
 use placement::Placement;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use swap_place::SwapPlace;
 use task::Task;
 
 /// Longest stretch of processor time between two looks at the events.
@@ -228,7 +230,7 @@ pub struct Sim<'p> {
     scratch: Vec<Bio>,
     kswapd: u32,
     bdflush: u32,
-    swap_dev: Option<u32>,
+    swap_dev: Option<SwapPlace>,
     at_this_time: u64,
     block_timer: Option<Nanos>,
     placement: Placement,
@@ -289,15 +291,7 @@ impl<'p> Sim<'p> {
             return Err(SimError::Program("it has no tasks".into()));
         }
         let mut devices = program.devices.clone();
-        let mut swap_dev = None;
-        if config.machine.swap > 0 {
-            swap_dev = Some(devices.len() as u32);
-            devices.push(crate::program::DeviceInfo {
-                name: "swap".into(),
-                sectors: Sectors(config.machine.swap * 2),
-                partitions: vec![Sectors(0)],
-            });
-        }
+        let swap_dev = SwapPlace::attach(config, &mut devices);
         let mut config = config.clone();
         // `swap_setup`: smaller clusters for small machines.
         let most = match config.machine.ram / 1024 {
@@ -604,9 +598,7 @@ impl<'p> Sim<'p> {
         let c = &mut self.mm.counters;
         c.elapsed_ns = elapsed.0;
         c.events = self.handled;
-        c.device_busy_ns = (0..self.program.devices.len() as u32 + u32::from(self.swap_dev.is_some()))
-            .map(|d| self.block.device_busy(d).0)
-            .sum();
+        c.device_busy_ns = (0..self.block.devices()).map(|d| self.block.device_busy(d).0).sum();
         for (i, t) in self.tasks.iter().enumerate().take(self.program.tasks.len()) {
             sink.client(&ClientRow {
                 task: i as u32,

@@ -221,13 +221,13 @@ impl Sim<'_> {
             }
         }
         match wait {
-            Wait::Page(_) | Wait::Buffer(_) => self.page_wait_cause(t),
+            Wait::Page(_) | Wait::Buffer(_) => self.page_wait_cause(t, wait),
             Wait::Inode(_) => Cause::Inode,
             Wait::Channel(_) | Wait::Start => Cause::Dep,
             Wait::Time | Wait::Daemon => self.time_wait_cause(t),
             Wait::Rest => Cause::Reclaim,
             Wait::Journal => Cause::Sync,
-            Wait::Raw => self.page_wait_cause(t),
+            Wait::Raw => self.page_wait_cause(t, wait),
             Wait::Slot | Wait::Nothing | Wait::Ended => Cause::Slot,
         }
     }
