@@ -291,6 +291,8 @@ pub struct FileInfo {
     pub name_page: Option<PageId>,
     /// Page ids of its indirect blocks in order: entry `k` maps pages `[12 + k*1024, ...)` (4 KiB blocks).
     pub indirect: Vec<PageId>,
+    /// Page ids of the blocks that say what is free in its block group: bitmap of blocks, bitmap of inodes, group descriptors.
+    pub group: Option<[PageId; 3]>,
 }
 
 impl FileInfo {

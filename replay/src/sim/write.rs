@@ -205,7 +205,8 @@ impl Sim<'_> {
 
     pub(super) fn place(&mut self, id: u32) {
         let file = self.mm.file_of(id);
-        let info = &self.program.files[file as usize];
+        let program = self.program;
+        let info = &program.files[file as usize];
         let inode = info.inode_page.map(|p| {
             let meta = &self.program.files[self.mm.file_of(p) as usize];
             meta.sector_of(p - meta.first_page)
@@ -213,6 +214,10 @@ impl Sim<'_> {
         let small = self.balanced() && self.files[file as usize].size <= SMALL_BYTES;
         let near = if small { self.placement.locality(info.device).or(inode) } else { inode };
         self.placement.allocate(file, info, near, id - info.first_page);
+        if let Some([blocks, _, descriptors]) = info.group {
+            self.dirty_metadata(blocks);
+            self.dirty_metadata(descriptors);
+        }
         if small {
             let end = self.placement.sector_of(file, info, id - info.first_page).0 + SECTORS_PER_PAGE;
             self.placement.set_locality(info.device, Sectors(end));

@@ -74,6 +74,7 @@ pub(super) fn lay_out(
                 inode_page: None,
                 name_page: None,
                 indirect: Vec::new(),
+                group: None,
             },
             name_offset,
             wanted: reserved_bytes(state, opts),
