@@ -172,7 +172,12 @@ impl Sim<'_> {
                 self.tasks[t as usize].op.pos = left - piece;
                 self.charge(piece);
                 self.since_sample.user += Nanos(piece);
-                (left > piece).then_some(Flow::Continue)
+                // User mode: a woken task goes first.
+                let interrupted = left > piece
+                    && std::mem::take(&mut self.resched)
+                    && !self.run_queue.is_empty()
+                    && self.running.iter().all(Option::is_some);
+                (left > piece).then_some(if interrupted { Flow::Yield } else { Flow::Continue })
             }
             Op::Link { link, bytes } => self.step_link(t, link, bytes),
             Op::Post { channel, n } => {
