@@ -70,6 +70,8 @@ pub struct Mm {
     pub spaces: AddressSpaces,
     /// Dentries and inodes.
     pub names: NameCache,
+    /// How fast they shrink.
+    names_half_life: namecache::HalfLife,
     /// Totals.
     pub counters: Counters,
     /// Pages that were unlocked or whose buffer was: their waiters are to be woken.
@@ -159,6 +161,7 @@ impl Mm {
             swap: SwapSpace::new((config.machine.swap / 4).min(u64::from(u32::MAX)) as u32),
             spaces: AddressSpaces::new(program),
             names,
+            names_half_life: namecache::HalfLife::default(),
             counters: Counters { min_free_kib: free * 4, ..Counters::default() },
             zones,
             unlocked: Vec::new(),
@@ -521,6 +524,7 @@ impl Mm {
 
     /// Shrink dentry and inode caches by a share of their unused entries.
     pub fn shrink_names(&mut self, divisor: u32) {
+        let before = self.names.dentries() + self.names.inodes();
         let (names, file_pages) = (&mut self.names, &self.file_pages);
         if self.clock.is_some() {
             // Inodes stay until there are too many of them.
@@ -528,6 +532,9 @@ impl Mm {
         } else {
             names.shrink(divisor, |f| file_pages[f as usize] > 0);
         }
+        let after = self.names.dentries() + self.names.inodes();
+        self.names_half_life.shrunk(before, after, self.counters.evicted_pages);
+        self.counters.names_half_life_pages = self.names_half_life.pages();
         self.settle_slab();
     }
 

@@ -398,6 +398,8 @@ counters! {
     direct_reclaim_calls: "1",
     /// Wake-ups of the reclaim daemon.
     kswapd_runs: "1",
+    /// Pages that reclaim dropped while the name caches shrank from their largest size to half of it; 0: they never did.
+    names_half_life_pages: "pages",
     /// Allocations that failed.
     alloc_failures: "1",
     /// Tasks killed for lack of memory.
