@@ -172,6 +172,8 @@ impl Sim<'_> {
                 self.tasks[t as usize].op.pos = left - piece;
                 self.charge(piece);
                 self.since_sample.user += Nanos(piece);
+                // Long computing is no hang.
+                self.progress += 1;
                 // User mode: a woken task goes first.
                 let interrupted = left > piece
                     && std::mem::take(&mut self.resched)
