@@ -450,6 +450,6 @@ mod tests {
         let c = Counters { min_free_kib: 7, ..Counters::default() };
         let row = c.rows().find(|r| r.0 == "min_free_kib");
         assert_eq!(row, Some(("min_free_kib", 7, "KiB")));
-        assert_eq!(c.rows().count(), 31);
+        assert_eq!(c.rows().count(), 32);
     }
 }

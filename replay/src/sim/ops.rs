@@ -174,11 +174,7 @@ impl Sim<'_> {
                 self.since_sample.user += Nanos(piece);
                 // Long computing is no hang.
                 self.progress += 1;
-                // User mode: a woken task goes first.
-                let interrupted = left > piece
-                    && std::mem::take(&mut self.resched)
-                    && !self.run_queue.is_empty()
-                    && self.running.iter().all(Option::is_some);
+                let interrupted = left > piece && std::mem::take(&mut self.resched) && self.is_outdone(t);
                 (left > piece).then_some(if interrupted { Flow::Yield } else { Flow::Continue })
             }
             Op::Link { link, bytes } => self.step_link(t, link, bytes),
