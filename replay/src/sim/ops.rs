@@ -174,8 +174,7 @@ impl Sim<'_> {
                 self.since_sample.user += Nanos(piece);
                 // Long computing is no hang.
                 self.progress += 1;
-                let interrupted = left > piece && std::mem::take(&mut self.resched) && self.is_outdone(t);
-                (left > piece).then_some(if interrupted { Flow::Yield } else { Flow::Continue })
+                (left > piece).then_some(Flow::Continue)
             }
             Op::Link { link, bytes } => self.step_link(t, link, bytes),
             Op::Post { channel, n } => {

@@ -120,16 +120,6 @@ impl Sim<'_> {
         self.cost = Nanos::ZERO;
     }
 
-    /// `reschedule_idle` at the return to user mode: a ready task has more than a tick more left of its slice than the running one,
-    /// and no processor is free.
-    pub(super) fn is_outdone(&self, t: u32) -> bool {
-        let Some(cpu) = self.running.iter().position(|r| *r == Some(t)) else { return false };
-        let left = self.slice_end[cpu].saturating_sub(self.local_now());
-        let enough = left + Nanos(self.tick_ns());
-        self.running.iter().all(Option::is_some)
-            && self.run_queue.iter().any(|&r| self.tasks[r as usize].slice > enough)
-    }
-
     /// `do_fork`: a child begins with half of what is left of its parent's slice, and the parent keeps the other half. (In
     /// whole ticks, rounded in the child's favour.)
     pub(super) fn halve_slice(&mut self, parent: u32, child: u32) {
