@@ -476,6 +476,7 @@ impl FtraceLines {
             outcome => {
                 diag.settle(outcome, &joined, out);
                 self.wrapped = true;
+                self.after_other = outcome == Outcome::Note("other-event");
                 diag.warn("wrapped-lines", Some(held.number), || {
                     "events that were wrapped over lines were joined".into()
                 });
@@ -496,7 +497,6 @@ impl FtraceLines {
 /// A line begins like an event: a task and a CPU, and a time unless it was wrapped before that.
 fn begins(bytes: &[u8]) -> bool {
     let mut f = Fields::new(bytes);
-    let mut cpu = false;
     loop {
         let at = f.position();
         let Some(word) = f.next() else { return false };
@@ -507,14 +507,27 @@ fn begins(bytes: &[u8]) -> bool {
                 .is_some_and(|w| w.iter().all(u8::is_ascii_digit));
         let before = bytes[..at].trim_ascii();
         // `[001]` after the task; a process may also be named so, but not where the sector stands before it.
-        cpu |= is_cpu && task(before).1.is_some() && !before.contains(&b'+');
-        if cpu {
+        if is_cpu && names_task(before) && !before.contains(&b'+') {
             return true;
         }
         if word.strip_suffix(b":").is_some_and(|w| w.contains(&b'.') && secs_ns(w).is_some()) {
-            return at > 0 && task(before).1.is_some();
+            return names_task(before);
         }
     }
+}
+
+/// `comm-pid`, `comm pid` or `comm-pid (tgid)`, also with the CPU and the flags behind it.
+fn names_task(before: &[u8]) -> bool {
+    if before.contains(&b'[') {
+        return task(before).1.is_some();
+    }
+    let before = match memchr::memrchr(b'(', before) {
+        Some(open) if before.ends_with(b")") => before[..open].trim_ascii_end(),
+        _ => before,
+    };
+    let digits = before.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let comm = &before[..before.len() - digits];
+    digits > 0 && comm.len() > 1 && matches!(comm.last(), Some(b'-' | b' '))
 }
 
 impl LineParser for FtraceLines {
@@ -554,12 +567,6 @@ impl LineParser for FtraceLines {
                 format!("{}{more} events were lost, at {} places", losses.events, losses.places)
             });
         }
-        if self.without_device > 0 {
-            let n = self.without_device;
-            diag.warn("plug-without-device", None, || {
-                format!("{n} plugs and unplugs say no device (ftrace prints none); they stand under device 0:0")
-            });
-        }
         if self.no_stamp && diag.events() > 0 {
             diag.warn("no-clock", None, || "events without time stamps have time 0: only their order is known".into());
         }
@@ -582,6 +589,12 @@ impl LineParser for FtraceLines {
                     first % 1_000_000_000
                 ),
                 None => format!("{overwritten} events were overwritten in the ring buffers before they were read"),
+            });
+        }
+        if self.without_device > 0 {
+            let n = self.without_device;
+            diag.warn("plug-without-device", None, || {
+                format!("{n} plugs and unplugs say no device (ftrace prints none); they stand under device 0:0")
             });
         }
     }

@@ -124,6 +124,9 @@ impl Tasks {
         if let Some(at) = self.index.remove(&anonymous) {
             self.index.insert(tid, at);
             self.list[at].tid = tid;
+            if let Some(open) = self.list[at].open.as_mut().filter(|o| o.tid == anonymous) {
+                open.tid = tid;
+            }
             for task in self.list.iter_mut().filter(|t| t.parent == Some(anonymous)) {
                 task.parent = Some(tid);
             }
