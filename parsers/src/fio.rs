@@ -192,7 +192,7 @@ impl LineParser for FioLines {
             if self.version.replace(1).is_none() {
                 diag.option("version", "1");
             }
-            let dev = self.device(b"file", out);
+            let dev = self.device(b"file", line.number, out, diag);
             self.span.take(&Request { dev, ..request }, line.number, out, diag);
             return Outcome::Event;
         }
