@@ -315,7 +315,7 @@ fn threads_that_begin_after_midnight_are_a_day_later() {
         );
         let calls = calls_of(&case);
         assert_eq!((calls[0].0, calls.iter().find(|c| c.1 == 8)), (0, Some(&(1000, 8))), "{calls:?}");
-        assert_eq!(calls.last().map(|c| c.0).unwrap() < 2000, true, "{calls:?}");
+        assert!(calls.last().is_some_and(|c| c.0 < 2000), "{calls:?}");
     }
 }
 
