@@ -239,6 +239,9 @@ fn directory(
                 parts: Vec::new(),
                 open: None,
             }),
+            Err((_, false)) if is_document(path) => {
+                plan.skipped.push(Skipped::unwanted(path.clone(), "a text for people, no log"));
+            }
             Err((why, unreadable)) => plan.skipped.push(Skipped { path: path.clone(), why, unreadable }),
         }
     }
@@ -403,6 +406,15 @@ fn found(
     let head = read_head(&mut input).map_err(cannot)?;
     let format = chosen(&head, forced, &options.parse).map_err(|e| (e.to_string(), false))?;
     Ok((format, bytes))
+}
+
+/// A file that describes the others, by its name.
+fn is_document(path: &Path) -> bool {
+    let stem = path.file_stem().map(|s| s.to_string_lossy().to_ascii_uppercase());
+    let named = stem.is_some_and(|s| ["README", "LICENSE", "COPYING", "NOTES", "CHANGELOG"].contains(&s.as_str()));
+    let written =
+        path.extension().is_some_and(|e| ["md", "rst", "html", "pdf"].iter().any(|k| e.eq_ignore_ascii_case(k)));
+    named || written
 }
 
 /// The first bytes of an input; a read error after some bytes is left for the real reading to report.
