@@ -48,6 +48,7 @@ fn plan(latencies: &str, seeds: u64) -> Plan {
         picked: None,
         seeds: (1..=seeds).collect(),
         pacing: "closed".to_owned(),
+        totals_only: false,
         code_version: "test".to_owned(),
     }
 }

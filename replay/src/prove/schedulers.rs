@@ -1,5 +1,5 @@
 //! `prove schedulers`: block traces of a real kernel, each recorded under a known I/O scheduler on a known modelled disk,
-//! replayed under the same scheduler and disk at the recorded times.
+//! replayed under the same scheduler and disk, at the recorded times or closed by process.
 //!
 //! # Figures
 //! - `requests dispatched`, and `merged bios` (bios in requests beyond the first of each, split parts counted alone);
@@ -33,11 +33,11 @@ const FEW: usize = 10;
 const FLOOR_MS: f64 = 0.5;
 const FLOOR_COUNT: f64 = 5.0;
 
-/// Compares one recording; the trace's machine facts say scheduler, queue and disk.
+/// Compares one recording, its bios paced so; the trace's machine facts say scheduler, queue and disk.
 ///
 /// # Errors
 /// Why it cannot be compared, in words.
-pub fn compare(run: &str, trace: &TraceDir, abort: &AtomicBool) -> Result<RunFigures, String> {
+pub fn compare(run: &str, trace: &TraceDir, pacing: Pacing, abort: &AtomicBool) -> Result<RunFigures, String> {
     let machine = &trace.manifest().machine;
     let scheduler = machine
         .devices
@@ -51,7 +51,7 @@ pub fn compare(run: &str, trace: &TraceDir, abort: &AtomicBool) -> Result<RunFig
     let known: Vec<_> = machine.devices.iter().map(|d| (d.dev, d.name.clone(), d.sectors)).collect();
     let program = blockreplay::compile(&trace.manifest().trace_id, &known, trace).map_err(|e| e.to_string())?;
     let mut seen = Seen::default();
-    let end = blockreplay::run(&program, &config, Pacing::Recorded, &mut seen, abort).map_err(|e| e.to_string())?;
+    let end = blockreplay::run(&program, &config, pacing, &mut seen, abort).map_err(|e| e.to_string())?;
     if !end.finished {
         return Err("the replay hung: bios wait that nothing will ever start".to_owned());
     }
@@ -61,8 +61,8 @@ pub fn compare(run: &str, trace: &TraceDir, abort: &AtomicBool) -> Result<RunFig
 }
 
 /// Puts compared runs into a report.
-pub fn report(results: Vec<(String, Result<RunFigures, String>)>) -> FigureReport {
-    FigureReport::of("schedulers", BAR_PCT, results)
+pub fn report(kind: &'static str, results: Vec<(String, Result<RunFigures, String>)>) -> FigureReport {
+    FigureReport::of(kind, BAR_PCT, results)
 }
 
 /// Queue, scheduler with its tunables, and disk of a recording.

@@ -41,6 +41,11 @@ pub trait ResultSink {
     fn client(&mut self, row: &ClientRow);
     /// The run's totals, once at the end.
     fn counters(&mut self, counters: &Counters);
+    /// Whether rows of single requests and operations ([`ResultSink::io`], [`ResultSink::call`]) are kept; if not, an engine need not
+    /// make them.
+    fn wants_each(&self) -> bool {
+        true
+    }
     /// True once rows are being lost; the engine asks now and then and may stop early.
     fn failed(&self) -> bool {
         false

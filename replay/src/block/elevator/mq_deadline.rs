@@ -47,6 +47,7 @@ pub(crate) struct MqDeadline {
     front_merges: bool,
     prio_aging: Nanos,
     async_depth: u32,
+    least_tags: u32,
     next_by_place: bool,
     classes: [Class; 3],
     nodes: Nodes,
@@ -69,6 +70,7 @@ impl MqDeadline {
             front_merges: config.front_merges,
             prio_aging: Nanos::from_millis(config.prio_aging_expire_ms),
             async_depth: config.async_depth,
+            least_tags: config.least_tags,
             next_by_place: config.next_by_place,
             classes: [class(), class(), class()],
             nodes: Nodes::default(),
@@ -285,6 +287,10 @@ impl Elevator for MqDeadline {
     /// `dd_limit_depth`, with `async-depth` counted per word of 64 tags.
     fn word_depth(&self, dir: Dir, sync: bool, word: u32) -> u32 {
         if self.async_depth == 0 || (sync && dir == Dir::Read) { word } else { self.async_depth.clamp(1, word) }
+    }
+
+    fn least_tags(&self, total: u32) -> u32 {
+        if self.least_tags == 0 { total } else { self.least_tags }
     }
 
     /// `elv_attempt_insert_merge`: behind the request merged last, then behind whichever ends there; then what follows.

@@ -4,14 +4,18 @@
 //! The process in service keeps the device until its budget is used, its time is up, or it has nothing to do and waiting
 //! for it does not pay. What it used decides when it comes again ([`wf2q`]); how it used it decides the next budget.
 //!
-//! Reduced: no groups; queues of cooperating processes are not merged; while the device is kept for a process, one request
-//! of others is let through only if that process thinks long (the kernel measures how many do no harm, and looks for
-//! processes that wake each other); asynchronous requests of a priority share a queue, as in the kernel.
+//! While the device is kept for a process, requests of others go past it as far as that does no harm ([`inject`]).
+//!
+//! Reduced: no groups; queues of cooperating processes are not merged; asynchronous requests of a priority share a queue, as in
+//! the kernel.
 
+mod inject;
 mod queue;
 mod raise;
 mod rate;
 mod serve;
+#[cfg(test)]
+mod tests;
 mod wf2q;
 
 use std::collections::BTreeMap;
@@ -27,6 +31,7 @@ use super::rbtree::{Nodes, SectorTree};
 use super::think::Think;
 use super::{Context, Elevator, End, Spot, Verdict};
 use crate::config::BfqConfig;
+use inject::{Learnt, Measured};
 use queue::{Note, Queue, Reason};
 use raise::{Burst, Raise};
 use rate::PeakRate;
@@ -55,6 +60,7 @@ pub(crate) struct Bfq {
     timeout_ms: u64,
     fixed_budget: u64,
     low_latency: bool,
+    least_tags: u32,
     queues: Vec<Queue>,
     engine: Engine,
     owners: Owners,
@@ -79,6 +85,7 @@ pub(crate) struct Bfq {
     depth_seen: u32,
     depth_samples: u32,
     burst: Burst,
+    measured: Measured,
     rotational: bool,
 }
 
@@ -92,6 +99,7 @@ impl Bfq {
             timeout_ms: c.timeout_sync_ms.max(1),
             fixed_budget: c.max_budget,
             low_latency: c.low_latency,
+            least_tags: c.least_tags,
             queues: Vec::new(),
             engine: Engine::default(),
             owners: Owners::default(),
@@ -115,6 +123,7 @@ impl Bfq {
             depth_seen: 0,
             depth_samples: 0,
             burst: Burst::default(),
+            measured: Measured::default(),
             rotational: true,
         }
     }
@@ -137,11 +146,13 @@ impl Bfq {
         self.rate.map_or(0, |r| r.raising_ns())
     }
 
-    fn create(&mut self, cx: &Context) -> u32 {
+    fn create(&mut self, task: u32, cx: &Context) -> u32 {
         let weight = LEVEL_WEIGHT * (8 - u64::from(cx.level.min(7)));
         let max_budget = 2 * self.largest_budget() / 3;
         self.queues.push(Queue {
             sync: cx.sync,
+            task,
+            shared: false,
             class: cx.class,
             weight,
             sorted: SectorTree::default(),
@@ -161,6 +172,7 @@ impl Bfq {
             raise: Raise::default(),
             just_created: true,
             counted: false,
+            learnt: Learnt::default(),
         });
         self.engine.entities.push(Entity::new(cx.class, weight));
         self.queues.len() as u32 - 1
@@ -170,7 +182,7 @@ impl Bfq {
         if let Some(id) = self.owners.find(task, cx) {
             return id;
         }
-        let id = self.create(cx);
+        let id = self.create(task, cx);
         self.owners.set(task, cx, id);
         id
     }
@@ -411,10 +423,16 @@ impl Elevator for Bfq {
         }
         q.seeks = q.seeks << 1 | u32::from(seek);
         if q.sync && q.class != IoClass::Idle && slice_idle > 0 {
-            q.quick = !(q.think.valid() && q.think.mean > slice_idle / 2);
+            let before = std::mem::replace(&mut q.quick, !(q.think.valid() && q.think.mean > slice_idle / 2));
+            if before != q.quick {
+                self.thinks_otherwise(id, now);
+            }
         }
-        if q.seeks == u32::MAX {
+        if self.q(id).seeks == u32::MAX {
             self.reraise(id, |r| r.seeks_only(now, lasts));
+        }
+        if self.q(id).sync && self.q(id).sorted.is_empty() {
+            self.ends_gap(id, now);
         }
 
         let (reach, last) = (self.reach, self.last_position);
@@ -473,6 +491,7 @@ impl Elevator for Bfq {
         let rq = self.q(id).next;
         let cost = self.cost(rqs, rq, id);
         self.engine.served(id, cost);
+        self.measure_from(id, rq);
         let seeky = self.is_seek(self.last_position, rqs, rq);
         if let Some(r) = &mut self.rate {
             r.dispatched(now, u64::from(rqs[rq].nr), self.in_driver, seeky);
@@ -501,6 +520,7 @@ impl Elevator for Bfq {
         self.run_timer(rqs, now);
         self.watch_depth();
         let id = self.notes[rq as usize].queue;
+        self.measure_to(id, rq, now);
         self.in_driver -= 1;
         let slice_idle = self.slice_idle;
         let q = self.q_mut(id);
@@ -557,5 +577,9 @@ impl Elevator for Bfq {
             (_, false, true) => (word * 3 / 16).max(1),
             (_, true, true) => (word * 6 / 16).max(1),
         }
+    }
+
+    fn least_tags(&self, total: u32) -> u32 {
+        if self.least_tags == 0 { (total * 3 / 16).max(1) } else { self.least_tags }
     }
 }

@@ -4,6 +4,7 @@ use super::super::super::list::List;
 use super::super::super::{IoClass, RqId};
 use super::super::rbtree::SectorTree;
 use super::super::think::Think;
+use super::inject::Learnt;
 use super::raise::Raise;
 
 /// Why a queue's service ended.
@@ -20,6 +21,10 @@ pub(super) enum Reason {
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     pub(super) sync: bool,
+    /// The process that made it; of asynchronous ones the first.
+    pub(super) task: u32,
+    /// Several processes share it.
+    pub(super) shared: bool,
     pub(super) class: IoClass,
     /// Weight without raising.
     pub(super) weight: u64,
@@ -43,6 +48,7 @@ pub(super) struct Queue {
     pub(super) raise: Raise,
     pub(super) just_created: bool,
     pub(super) counted: bool,
+    pub(super) learnt: Learnt,
 }
 
 impl Queue {

@@ -190,19 +190,6 @@ impl Bfq {
         Some(id)
     }
 
-    /// While the device is kept for a process that thinks long, somebody else's request may go.
-    pub(super) fn injection(&self, rqs: &Requests, serving: u32) -> Option<u32> {
-        let s = self.q(serving);
-        if s.quick || self.in_driver >= 1 {
-            return None;
-        }
-        (0..self.queues.len() as u32).find(|&id| {
-            let q = self.q(id);
-            let fits = |rq| self.cost(rqs, rq, id) <= self.engine.entities[id as usize].budget_left();
-            id != serving && q.busy && q.next != NIL && fits(q.next)
-        })
-    }
-
     /// The queue to take a request from; `None`: nothing now, which may mean that the device is kept idle.
     pub(super) fn select(&mut self, rqs: &Requests, now: u64) -> Option<u32> {
         let mut reason = Reason::Timeout;
@@ -226,11 +213,7 @@ impl Bfq {
                     }
                     reason = Reason::Exhausted;
                 } else if self.q(id).wait_request || (self.q(id).dispatched > 0 && self.better_to_idle(id)) {
-                    if self.idling_pays(id) || (self.q(id).raise.raised() && self.raised_busy <= 1 && self.q(id).quick)
-                    {
-                        return None;
-                    }
-                    return self.injection(rqs, id);
+                    return self.goes_past(rqs, id, now);
                 } else {
                     reason = Reason::NoMoreRequests;
                 }
