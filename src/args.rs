@@ -195,6 +195,9 @@ pub(crate) struct ReplayArgs {
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) matrix: MatrixArgs,
+    /// Write totals, samples and clients, but no row for each request and each call
+    #[arg(long)]
+    pub(crate) totals_only: bool,
     /// Output folder; results go to OUT/results
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,

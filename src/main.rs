@@ -6,6 +6,7 @@ mod error;
 mod exit;
 mod export_args;
 mod inputs;
+mod outfile;
 mod output;
 mod parse_args;
 mod pipeline;

@@ -39,7 +39,7 @@ pub(crate) struct ParseArgs {
 
 /// A format string that can be read back.
 fn blkparse_format(text: &str) -> Result<String, String> {
-    FormatLines::new(text).map(|_| text.to_owned()).map_err(|e| e.to_string())
+    FormatLines::new(text, 0).map(|_| text.to_owned()).map_err(|e| e.to_string())
 }
 
 impl ParseArgs {

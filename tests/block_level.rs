@@ -110,3 +110,29 @@ fn a_recording_that_cannot_be_read_is_named_by_its_own_path() {
     let why = facts["skipped"][0]["why"].as_str().unwrap();
     assert!(why.contains("runs/one"), "{why}");
 }
+
+#[test]
+fn totals_can_be_had_without_a_row_for_each_request() {
+    let dir = tempfile::tempdir().unwrap();
+    ingest(dir.path());
+    let base = ["replay", "trace", "--level", "block", "-v", "linux-2.4.16+blk-mq", "--json", "-o", "out"];
+    let cell = |more: &[&str]| {
+        let args: Vec<&str> = base.iter().chain(more).copied().collect();
+        let said = kreplay_in(dir.path(), &args);
+        good(&said);
+        let facts: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(facts["reused"], 0, "a cell without rows is another cell");
+        let path = dir.path().join("out/results").join(facts["cells"][0]["path"].as_str().unwrap());
+        let cell: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(path.join("cell.json")).unwrap()).unwrap();
+        cell
+    };
+    let (whole, totals) = (cell(&[]), cell(&["--totals-only"]));
+    for table in ["io", "calls"] {
+        assert!(whole["tables"][table]["rows"].as_u64() > Some(0), "{table}");
+        assert_eq!(totals["tables"][table]["rows"], 0, "{table}");
+    }
+    for table in ["counters", "clients", "samples"] {
+        assert_eq!(whole["tables"][table], totals["tables"][table], "{table}");
+    }
+}

@@ -171,3 +171,23 @@ fn formats_are_listed() {
     let refused = list["refused"].as_array().unwrap();
     assert!(refused.iter().any(|f| f["id"] == "ltrace" && f["why"].as_str().is_some_and(|w| !w.is_empty())));
 }
+
+#[test]
+fn an_output_replaces_files_but_nothing_that_was_read_and_no_link() {
+    let dir = folder(&[("blk.txt", BLKPARSE), ("old.txt", "old"), ("copy.txt", BLKPARSE)]);
+    assert_eq!(kreplay_in(dir.path(), &["ingest", "blk.txt", "-o", "trace"]).code, 0);
+    std::os::unix::fs::symlink("old.txt", dir.path().join("link")).unwrap();
+    let export = |to: &str, out: &str| kreplay_in(dir.path(), &["export", "trace", "--to", to, "-o", out]).code;
+    assert_eq!(export("blkparse", "link"), 0);
+    assert!(fs::symlink_metadata(dir.path().join("link")).unwrap().is_symlink());
+    let written = fs::read_to_string(dir.path().join("old.txt")).unwrap();
+    assert_eq!(written.lines().count(), BLKPARSE.lines().count(), "the link's target has the export: {written}");
+    let manifest = fs::read(dir.path().join("trace/manifest.json")).unwrap();
+    for kept in ["blk.txt", "copy.txt", "./trace/../blk.txt", "trace/manifest.json", "trace/new"] {
+        assert_eq!(export("fio-iolog", kept), 7, "{kept}");
+    }
+    assert_eq!(fs::read_to_string(dir.path().join("blk.txt")).unwrap(), BLKPARSE);
+    assert_eq!(fs::read(dir.path().join("trace/manifest.json")).unwrap(), manifest);
+    assert_eq!(export("parquet", "-"), 2, "a folder cannot go to standard output");
+    assert!(!dir.path().join("-").exists());
+}

@@ -59,4 +59,16 @@ mod tests {
         assert_eq!(b.time_ns, 1_577_808_000_000_607_000);
         assert_eq!(rows.rejects[0].column, Some(9));
     }
+
+    #[test]
+    fn seconds_instead_of_microseconds_are_suspect() {
+        let warning = |stamp: &str| {
+            let text = format!("419,W,8192,4096,{stamp}\n");
+            let (_, diag) = crate::parse_all(&ALIBABA, &ParseOptions::default(), text.as_bytes());
+            diag.warnings().first().map(|w| (w.code, w.text.clone()))
+        };
+        assert_eq!(warning("1577808000000607"), None);
+        let (code, text) = warning("1577808000").unwrap();
+        assert_eq!((code, text.contains("1970")), ("unit-suspect", true));
+    }
 }

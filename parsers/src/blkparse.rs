@@ -32,25 +32,30 @@ impl Format for Blkparse {
     }
 
     fn sniff_with(&self, head: Head<'_>, options: &ParseOptions) -> Score {
-        match options.blkparse_format.as_deref().map(FormatLines::new) {
+        match given(options) {
             Some(Ok(lines)) => score_lines(lines, head),
             _ => self.sniff(head),
         }
     }
 
     fn parser(&self, options: &ParseOptions) -> Box<dyn Parser> {
-        match options.blkparse_format.as_deref().map(FormatLines::new) {
+        match given(options) {
             Some(Ok(lines)) => Box::new(Lines::new(lines)),
             _ => Box::new(Lines::new(BlkparseLines::default())),
         }
     }
 
     fn check(&self, options: &ParseOptions) -> Result<(), String> {
-        match options.blkparse_format.as_deref().map(FormatLines::new) {
+        match given(options) {
             Some(Err(why)) => Err(format!("blkparse format: {why}")),
             _ => Ok(()),
         }
     }
+}
+
+/// The reader of the format string that was given.
+fn given(options: &ParseOptions) -> Option<Result<FormatLines, crate::blkformat::BadFormat>> {
+    options.blkparse_format.as_deref().map(|format| FormatLines::new(format, options.midnight_ns.unwrap_or(0)))
 }
 
 static NOT_AN_EVENT: Reason = Reason {
@@ -76,7 +81,7 @@ const WRAPPED_SECS: i64 = 1_266_874_889;
 const WRAPPED_SHIFT_NS: i128 = 17_179_869_184_i128 * 1_000_000_000 - (1_i128 << 64);
 
 #[derive(Default)]
-struct BlkparseLines {
+pub(crate) struct BlkparseLines {
     trailer: bool,
     /// The latest time was an ordinary one (below 2^30 seconds).
     small_times: bool,
@@ -196,6 +201,11 @@ impl BlkparseLines {
                 "remarks, or columns of a patched blkparse, were dropped from events".into()
             });
         }
+        if let Some(below) = self.tail.negative_ns.take() {
+            diag.warn("negative-latency", Some(line), || {
+                format!("a request takes less than no time ({below} ns below zero): its latency is not known")
+            });
+        }
         if let Some(last) = self.last_ns.filter(|last| *last > time_ns) {
             let step = last.abs_diff(time_ns);
             // A run ends with its summary and begins with its first event, from which it counts.
@@ -242,8 +252,31 @@ impl BlkparseLines {
         }
     }
 
+    /// A line of the default form in a text of another: messages have it whatever the format, and actions that a `-F`
+    /// left alone. Summaries and what the tool says are notes; `None` for everything else.
+    pub(crate) fn between(
+        &mut self,
+        line: &Line<'_>,
+        out: &mut dyn EventSink,
+        diag: &mut Diagnostics,
+    ) -> Option<Outcome> {
+        let bytes = unquote(line.bytes);
+        let mut f = Fields::new(bytes);
+        let first = first_field(&mut f)?;
+        if !begins_event(first) {
+            return Some(self.other(bytes.trim_ascii())).filter(|o| matches!(o, Outcome::Note(_)));
+        }
+        let time_ns = self.event(&mut f, first, line.number, out).ok()?;
+        self.check(time_ns, line.number, diag);
+        Some(Outcome::Event)
+    }
+
     /// A line that does not begin like an event.
     fn other(&mut self, line: &[u8]) -> Outcome {
+        // The blk tracer's classic form has ftrace's header.
+        if line.starts_with(b"#") {
+            return Outcome::Note("comment");
+        }
         if (line.starts_with(b"CPU") || line.starts_with(b"Total")) && line.ends_with(b":") {
             self.trailer = true;
             return Outcome::Note("trailer");

@@ -132,8 +132,7 @@ impl<const V: u8> FixedRecord for Vscsi<V> {
 fn sniff(version: u8, size: usize, head: Head<'_>) -> Score {
     let mut records = head.bytes.chunks_exact(size).take(256).map(|r| vscsi(version, r).is_some());
     let first = records.by_ref().take(16).collect::<Vec<_>>();
-    let plausible =
-        !first.is_empty() && first.iter().all(|ok| *ok) && (!head.complete || head.bytes.len().is_multiple_of(size));
+    let plausible = !first.is_empty() && first.iter().all(|ok| *ok) && crate::fixed::enough_records(head, size);
     if plausible && records.all(|ok| ok) { 95 } else { 0 }
 }
 
@@ -203,6 +202,10 @@ mod tests {
         let b = &rows.blocks[0];
         assert_eq!((b.rwbs.as_str(), b.sector_512, b.time_ns), ("W", Some(42_932_745), 5_633_898_368_802_000));
         assert_eq!((diag.events(), diag.rejected()), (1, 1));
+
+        let cut = [&v1.repeat(4)[..], &v1[..20]].concat();
+        assert_eq!(VscsiV1.sniff(Head { bytes: &cut, complete: true }), 95);
+        assert_eq!(VscsiV1.sniff(Head { bytes: &cut[64..], complete: true }), 0);
 
         let mut v2 = Vec::new();
         v2.extend(0x28u16.to_le_bytes());

@@ -136,9 +136,17 @@ impl<F: CsvFormat> LineParser for CsvLines<F> {
 
     fn end(&mut self, _: &mut dyn EventSink, diag: &mut Diagnostics) {
         diag.option("clock", F::CLOCK);
+        if F::CLOCK == "epoch" {
+            self.span.report_epoch(diag);
+        }
         self.span.report(diag);
     }
 }
+
+/// A mean year, nanoseconds.
+const YEAR_NS: i64 = 31_556_952 * 1_000_000_000;
+/// When a block trace can have been recorded.
+const BELIEVED_YEARS: std::ops::RangeInclusive<i64> = 1990..=2100;
 
 /// Emits requests and watches whether their units can be right.
 #[derive(Debug, Default)]
@@ -151,15 +159,7 @@ pub(crate) struct Span {
 impl Span {
     /// Emit a request as its arrival (Q) and, where the trace knows it, its completion (C).
     pub(crate) fn take(&mut self, r: &Request<'_>, line: i64, out: &mut dyn EventSink, diag: &mut Diagnostics) {
-        if self.first_ns.is_some() && r.time_ns < self.last_ns {
-            let step = self.last_ns.abs_diff(r.time_ns);
-            diag.warn("time-backwards", Some(line), || {
-                format!("a request is {step} ns earlier than the one before it")
-            });
-        }
-        self.first_ns = Some(self.first_ns.map_or(r.time_ns, |f| f.min(r.time_ns)));
-        self.last_ns = r.time_ns;
-        self.requests += 1;
+        self.seen(r.time_ns, line, diag);
         let sector_bytes = SECTOR_BYTES as i64;
         if r.offset_bytes % sector_bytes != 0 || r.len_bytes % sector_bytes != 0 {
             diag.warn("not-sector-aligned", Some(line), || {
@@ -191,6 +191,31 @@ impl Span {
                 comm: None,
                 error: Some(0),
                 ..row
+            });
+        }
+    }
+
+    /// A request of this time passes.
+    pub(crate) fn seen(&mut self, time_ns: i64, line: i64, diag: &mut Diagnostics) {
+        if self.first_ns.is_some() && time_ns < self.last_ns {
+            let step = self.last_ns.abs_diff(time_ns);
+            diag.warn("time-backwards", Some(line), || {
+                format!("a request is {step} ns earlier than the one before it")
+            });
+        }
+        self.first_ns = Some(self.first_ns.map_or(time_ns, |f| f.min(time_ns)));
+        self.last_ns = time_ns;
+        self.requests += 1;
+    }
+
+    /// Say when the trace was recorded, for one whose clock counts from 1970, if that is hard to believe: stamps in
+    /// another unit than the format's land in the year 1970, or far ahead.
+    pub(crate) fn report_epoch(&self, diag: &mut Diagnostics) {
+        let Some(first) = self.first_ns else { return };
+        let year = 1970 + first.div_euclid(YEAR_NS);
+        if !BELIEVED_YEARS.contains(&year) {
+            diag.warn("unit-suspect", None, || {
+                format!("the first request is of the year {year}: is the unit of its time right?")
             });
         }
     }

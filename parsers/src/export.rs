@@ -1,9 +1,10 @@
 //! Block events back into the formats of other tools: blkparse text, fio I/O log version 3, oracleGeneral.
 //!
 //! Each exporter is an [`EventSink`]: rows go in, text goes out to a writer. Rows that the target cannot express are counted,
-//! not bent. Write errors are kept and returned at the end.
+//! not bent. What a row does not say where the target always has a number (CPU, sequence, process, error) is written as 0.
+//! Write errors are kept and returned at the end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use hashbrown::HashMap;
@@ -36,7 +37,8 @@ impl<W: Write> BlkparseText<W> {
         Self { out, error: Ok(()), skipped: 0 }
     }
 
-    /// How many rows could not be expressed (times before 0).
+    /// How many rows could not be expressed: times before 0, texts with line ends or NUL bytes, lengths that are no whole
+    /// sectors, remaps and splits without their other half.
     ///
     /// # Errors
     /// The first write error.
@@ -66,7 +68,7 @@ impl<W: Write> BlkparseText<W> {
                 "X" => write!(out, "/ {} ", r.from_sector_512.unwrap_or(0))?,
                 _ => {
                     if let Some(bytes) = r.len_bytes {
-                        write!(out, "+ {} ", bytes.max(0).saturating_add(511) / 512)?;
+                        write!(out, "+ {} ", bytes / 512)?;
                     }
                 }
             }
@@ -81,17 +83,50 @@ impl<W: Write> BlkparseText<W> {
                 let from = r.from_dev.unwrap_or(0);
                 writeln!(out, "<- ({},{}) {}", from >> 20, from & 0xf_ffff, r.from_sector_512.unwrap_or(0))
             }
-            "C" | "R" => writeln!(out, "[{}]", r.error.unwrap_or(0)),
+            "C" | "R" => {
+                write!(out, "[{}]", r.error.unwrap_or(0))?;
+                match r.from_sector_512 {
+                    // Zone append: where the device wrote.
+                    Some(sector) => writeln!(out, " <{sector}>"),
+                    None => writeln!(out),
+                }
+            }
             _ => writeln!(out, "[{comm}]"),
         }
     }
+}
+
+/// Whether blkparse's text has a line that says this.
+fn is_expressible(r: &BlockRow<'_>) -> bool {
+    let one_line = |text: Option<&str>| !text.is_some_and(|t| t.contains(['\n', '\r', '\0']));
+    let letters = !r.rwbs.is_empty() && r.rwbs.bytes().all(|b| b.is_ascii_uppercase());
+    let negative = |number: Option<i64>| number.is_some_and(|n| n < 0);
+    let whole = r.sector_512.is_none() || r.len_bytes.is_none_or(|l| l % 512 == 0);
+    let parts = match r.action {
+        "A" => [r.sector_512, r.len_bytes, r.from_dev, r.from_sector_512].iter().all(Option::is_some),
+        "X" => r.sector_512.is_some() && r.from_sector_512.is_some() && r.len_bytes.is_none_or(|l| l == 0),
+        "U" | "UT" => r.unplugged.is_some_and(|n| n >= 0),
+        "C" => true,
+        _ => r.from_sector_512.is_none(),
+    };
+    let packet = r.action == "m" || !r.text.is_some_and(|t| t.contains(['(', ')', '[', ']']));
+    let numbers = [r.sector_512, r.len_bytes, r.from_sector_512, r.from_dev, r.cpu, r.seq, r.pid];
+    r.time_ns >= 0
+        && r.dev >= 0
+        && letters
+        && one_line(r.text)
+        && one_line(r.comm)
+        && whole
+        && parts
+        && packet
+        && !numbers.into_iter().any(negative)
 }
 
 impl<W: Write> EventSink for BlkparseText<W> {
     blocks_only!();
 
     fn block(&mut self, row: &BlockRow<'_>) {
-        if row.time_ns < 0 {
+        if !is_expressible(row) {
             self.skipped += 1;
         } else if self.error.is_ok() {
             self.error = self.line(row);
@@ -99,10 +134,11 @@ impl<W: Write> EventSink for BlkparseText<W> {
     }
 }
 
-/// Writes fio's I/O log, version 3: the arrivals (Q) of reads, writes, discards and flushes. Devices become files named
-/// `dev-MAJOR-MINOR`.
+/// Writes fio's I/O log, version 3: the arrivals (Q) of reads, writes, discards and flushes. Devices become files: of the
+/// names given, others `dev-MAJOR-MINOR`.
 pub struct FioIologV3<W> {
     out: W,
+    names: BTreeMap<i64, String>,
     error: io::Result<()>,
     opened: BTreeSet<i64>,
     header: bool,
@@ -110,12 +146,13 @@ pub struct FioIologV3<W> {
 }
 
 impl<W: Write> FioIologV3<W> {
-    /// Write to `out`.
-    pub fn new(out: W) -> Self {
-        Self { out, error: Ok(()), opened: BTreeSet::new(), header: false, skipped: 0 }
+    /// Write to `out`. A name with blanks cannot stand in the log and is not used.
+    pub fn new(out: W, mut names: BTreeMap<i64, String>) -> Self {
+        names.retain(|_, name| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control()));
+        Self { out, names, error: Ok(()), opened: BTreeSet::new(), header: false, skipped: 0 }
     }
 
-    /// How many arrivals could not be expressed (times before 0, no place).
+    /// How many arrivals could not be expressed (times before 0, no place, zone appends and other operations).
     ///
     /// # Errors
     /// The first write error.
@@ -131,16 +168,25 @@ impl<W: Write> FioIologV3<W> {
             writeln!(out, "fio version 3 iolog")?;
         }
         let us = r.time_ns / 1000;
-        let name = format!("dev-{}-{}", r.dev >> 20, r.dev & 0xf_ffff);
+        // A leading F is a flush before the operation; alone, or with N (no data) or F (as ftrace has it), it is the operation.
+        let action = match r.rwbs.strip_prefix('F').unwrap_or(r.rwbs) {
+            "" | "N" | "F" | "FN" | "NS" | "FS" if r.rwbs.starts_with('F') => "sync",
+            rest if rest.starts_with('R') => "read",
+            rest if rest.starts_with('W') && !rest.starts_with("WZ") => "write",
+            rest if rest.starts_with('D') => "trim",
+            _ => {
+                self.skipped += 1;
+                return Ok(());
+            }
+        };
+        let name = self.names.get(&r.dev).cloned();
+        let name = name.unwrap_or_else(|| format!("dev-{}-{}", r.dev >> 20, r.dev & 0xf_ffff));
         if self.opened.insert(r.dev) {
             writeln!(out, "{us} {name} add\n{us} {name} open")?;
         }
-        let action = match r.rwbs.trim_start_matches('F').bytes().next() {
-            Some(b'R') => "read",
-            Some(b'W') => "write",
-            Some(b'D') => "trim",
-            _ => return writeln!(out, "{us} {name} sync 0 0"),
-        };
+        if action == "sync" {
+            return writeln!(out, "{us} {name} sync 0 0");
+        }
         match r.sector_512.and_then(|s| s.checked_mul(512)).zip(r.len_bytes) {
             Some((offset, bytes)) => writeln!(out, "{us} {name} {action} {offset} {bytes}"),
             None => {
@@ -231,6 +277,7 @@ mod tests {
   8,0    1        7     0.000007000  4321  D   R 36 (12 00 ..) [x]
   8,0    1        8     0.000008000     0  C   W 64 + 8 [-5]
   8,0    1        9     0.000009000     0  C   N [0]
+  8,0    1        9     0.000009500     0  C ZAS 64 + 8 [0] <72>
   8,0    1        0     0.000010000     0  m   N bfq [x] y
   8,16   1       10     1.000011000  4321  Q   R 64 + 8 [x]
   8,0    1       11     2.000012000  4321  Q  FN [x]
@@ -256,7 +303,7 @@ mod tests {
     fn fio_logs_keep_the_arrivals() {
         let first = rows("blkparse", TEXT.as_bytes());
         let mut out = Vec::new();
-        let mut export = FioIologV3::new(&mut out);
+        let mut export = FioIologV3::new(&mut out, BTreeMap::new());
         first.blocks.iter().for_each(|b| export.block(&b.row()));
         assert_eq!(export.finish().unwrap(), 0);
         let second = rows("fio-iolog", &out);
@@ -265,6 +312,75 @@ mod tests {
             arrivals.map(|b| (b.time_ns, b.rwbs[..1].to_owned(), b.sector_512, b.len_bytes)).collect()
         };
         assert_eq!(key(&first), key(&second));
+    }
+
+    #[test]
+    fn rows_that_no_line_can_say_are_counted() {
+        let fits = BlockRow {
+            time_ns: 1,
+            action: "Q",
+            rwbs: "W",
+            sector_512: Some(8),
+            len_bytes: Some(512),
+            comm: Some("x"),
+            ..BlockRow::default()
+        };
+        let message = BlockRow { action: "m", rwbs: "N", text: Some("m"), ..BlockRow::default() };
+        let cases = [
+            (fits, 0),
+            (message, 0),
+            (BlockRow { text: Some("two\nlines"), ..message }, 1),
+            (BlockRow { text: Some("nul\0"), ..message }, 1),
+            (BlockRow { comm: Some("a\nb"), ..fits }, 1),
+            (BlockRow { len_bytes: Some(100), ..fits }, 1),
+            (BlockRow { rwbs: "", ..fits }, 1),
+            (BlockRow { action: "A", ..fits }, 1),
+            (BlockRow { action: "X", ..fits }, 1),
+            (BlockRow { action: "U", ..fits }, 1),
+            (BlockRow { from_sector_512: Some(1), ..fits }, 1),
+            (BlockRow { time_ns: -1, ..fits }, 1),
+        ];
+        for (row, left_out) in cases {
+            let mut out = Vec::new();
+            let mut export = BlkparseText::new(&mut out);
+            export.block(&row);
+            assert_eq!(export.finish().unwrap(), left_out, "{row:?}");
+            // What is said to be there is read again.
+            assert_eq!(rows("blkparse", &out).blocks.len() as u64, 1 - left_out, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn fio_logs_keep_the_names_and_leave_out_what_fio_has_not() {
+        let text = b"fio version 3 iolog\n1 m/h5.1.0 add\n1 m/h5.1.0 open\n2 m/h5.1.0 write 0 512\n3 g add\n3 g open\n3 g sync 0 0\n";
+        let first = rows("fio-iolog", text);
+        let names: BTreeMap<i64, String> =
+            first.files.iter().zip(0..).map(|(f, dev)| (dev, f.0.clone())).chain([(9, "a b".to_owned())]).collect();
+        let mut out = Vec::new();
+        let mut export = FioIologV3::new(&mut out, names);
+        first.blocks.iter().for_each(|b| export.block(&b.row()));
+        for rwbs in ["ZAS", "WZS", "N"] {
+            export.block(&BlockRow {
+                action: "Q",
+                rwbs,
+                sector_512: Some(0),
+                len_bytes: Some(512),
+                ..BlockRow::default()
+            });
+        }
+        export.block(&BlockRow {
+            action: "Q",
+            rwbs: "R",
+            dev: 9,
+            sector_512: Some(0),
+            len_bytes: Some(512),
+            ..BlockRow::default()
+        });
+        assert_eq!(export.finish().unwrap(), 3);
+        let second = rows("fio-iolog", &out);
+        let names = |r: &Rows| r.files.iter().map(|f| f.0.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&second), ["m/h5.1.0", "g", "dev-0-9"]);
+        assert_eq!(second.blocks[..2].iter().map(|b| &b.rwbs).collect::<Vec<_>>(), ["W", "FN"]);
     }
 
     #[test]

@@ -6,7 +6,9 @@
 //! `iolog.c`. Each file becomes a device number (major 0) and a row of the file table; sync and datasync become flushes.
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use kreplay_traces::event::{BlockRow, EventSink, FileRow};
+use rustc_hash::FxBuildHasher;
 
 use crate::csv::{Request, Span};
 use crate::diag::{Diagnostics, Outcome, Reason};
@@ -46,23 +48,64 @@ static BAD_VERSION: Reason = Reason {
     hint: "lines of version 1 (`rw, offset, length`) have no line before them that says so",
 };
 
-#[derive(Default)]
+/// Files that get a device number each: minor numbers have 20 bits.
+const MAX_FILES: usize = 1 << 20;
+/// Device of all files after those.
+const OTHERS: i64 = 1 << 20;
+
+/// What is known of a file.
+#[derive(Clone, Copy, Default)]
+struct File {
+    minor: Option<u32>,
+    opened: bool,
+}
+
 struct FioLines {
     version: Option<u8>,
     /// Version 2: the sum of the waits.
     now_ns: i64,
-    files: HashMap<Vec<u8>, i64>,
-    opened: HashMap<Vec<u8>, ()>,
+    /// Files by the hash of their names: a log may have any number of them.
+    files: HashMap<u128, File, FxBuildHasher>,
+    /// Devices given so far.
+    devices: u32,
+    max_files: usize,
     span: Span,
 }
 
+impl Default for FioLines {
+    fn default() -> Self {
+        let (files, span) = (HashMap::default(), Span::default());
+        Self { version: None, now_ns: 0, files, devices: 0, max_files: MAX_FILES, span }
+    }
+}
+
 impl FioLines {
-    fn device(&mut self, name: &[u8], out: &mut dyn EventSink) -> i64 {
-        if let Some(dev) = self.files.get(name) {
-            return *dev;
+    /// What is known of a file; `None` for one beyond those that are told apart.
+    fn file(&mut self, name: &[u8]) -> Option<&mut File> {
+        let hash = blake3::hash(name);
+        let key = u128::from_le_bytes(hash.as_bytes()[..16].try_into().unwrap_or([0; 16]));
+        let room = self.files.len() < self.max_files;
+        match self.files.entry(key) {
+            Entry::Occupied(file) => Some(file.into_mut()),
+            Entry::Vacant(place) if room => Some(place.insert(File::default())),
+            Entry::Vacant(_) => None,
         }
-        let dev = self.files.len() as i64;
-        self.files.insert(name.to_vec(), dev);
+    }
+
+    fn device(&mut self, name: &[u8], line: i64, out: &mut dyn EventSink, diag: &mut Diagnostics) -> i64 {
+        let (next, max) = (self.devices, self.max_files);
+        let Some(file) = self.file(name) else {
+            diag.warn("fio-many-files", Some(line), || {
+                format!("more than {max} files: all others stand under device 1:0 together")
+            });
+            return OTHERS;
+        };
+        if let Some(minor) = file.minor {
+            return i64::from(minor);
+        }
+        file.minor = Some(next);
+        self.devices += 1;
+        let dev = i64::from(next);
         let mut path = String::new();
         push_text(&mut path, name);
         out.file(&FileRow { path: &path, dev: Some(dev), ..FileRow::default() });
@@ -91,11 +134,13 @@ impl FioLines {
     ) -> Option<Outcome> {
         let rwbs = match action {
             b"add" => {
-                self.device(name, out);
+                self.device(name, line, out, diag);
                 return Some(Outcome::Note("file"));
             }
             b"open" => {
-                self.opened.insert(name.to_vec(), ());
+                if let Some(file) = self.file(name) {
+                    file.opened = true;
+                }
                 return Some(Outcome::Note("file"));
             }
             b"close" => return Some(Outcome::Note("file")),
@@ -111,11 +156,10 @@ impl FioLines {
             b"sync" | b"datasync" | b"sync_file_range" => "FN",
             _ => return None,
         };
-        if !self.opened.contains_key(name) {
+        if self.file(name).is_some_and(|file| !std::mem::replace(&mut file.opened, true)) {
             diag.warn("fio-not-opened", Some(line), || "a file is used that was not added and opened before".into());
-            self.opened.insert(name.to_vec(), ());
         }
-        let dev = self.device(name, out);
+        let dev = self.device(name, line, out, diag);
         if rwbs == "FN" {
             out.block(&BlockRow { time_ns, dev, action: "Q", rwbs, line, ..BlockRow::default() });
             return Some(Outcome::Event);
@@ -148,7 +192,7 @@ impl LineParser for FioLines {
             if self.version.replace(1).is_none() {
                 diag.option("version", "1");
             }
-            let dev = self.device(b"file", out);
+            let dev = self.device(b"file", line.number, out, diag);
             self.span.take(&Request { dev, ..request }, line.number, out, diag);
             return Outcome::Event;
         }
@@ -213,6 +257,18 @@ mod tests {
 
     fn rows(text: &str) -> Vec<Row> {
         parse(text).0.blocks.into_iter().map(|b| (b.time_ns, b.dev, b.rwbs, b.sector_512, b.len_bytes)).collect()
+    }
+
+    #[test]
+    fn files_beyond_those_told_apart_lose_no_request() {
+        let text = "fio version 3 iolog\n1 a add\n1 a open\n2 a read 0 512\n3 b read 0 512\n4 c read 0 512\n5 d read 0 512\n6 b read 0 512\n";
+        let mut parser = Lines::new(FioLines { max_files: 2, ..FioLines::default() });
+        let (mut rows, mut diag) = (Rows::default(), Diagnostics::new());
+        parser.feed(text.as_bytes(), &mut rows, &mut diag);
+        parser.finish(&mut rows, &mut diag);
+        let devices: Vec<_> = rows.blocks.iter().map(|b| b.dev).collect();
+        assert_eq!((devices, rows.files.len()), (vec![0, 1, OTHERS, OTHERS, 1], 2));
+        assert!(diag.warnings().iter().any(|w| w.code == "fio-many-files" && w.count == 2), "{:?}", diag.warnings());
     }
 
     #[test]

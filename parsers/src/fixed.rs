@@ -3,8 +3,17 @@
 use kreplay_traces::event::EventSink;
 
 use crate::diag::{Diagnostics, Outcome, Reason};
-use crate::format::Parser;
+use crate::format::{Head, Parser};
 use crate::lines::Line;
+
+/// Whole records that a cut file must have to be known by them: a rest that is no record speaks against the format.
+const CUT_RECORDS: usize = 4;
+
+/// The head is nothing but records of this length, or has enough of them before its cut end.
+pub(crate) fn enough_records(head: Head<'_>, record_bytes: usize) -> bool {
+    let length = head.bytes.len();
+    !head.complete || length.is_multiple_of(record_bytes) || length / record_bytes >= CUT_RECORDS
+}
 
 /// A record format.
 pub(crate) trait FixedRecord: Send {

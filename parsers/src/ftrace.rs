@@ -118,11 +118,31 @@ struct FtraceLines {
     last_ns: Option<i64>,
     decimal_comma: bool,
     cgroups: bool,
+    losses: Option<Losses>,
+    /// An event line that ended too early: a mailer may have wrapped it.
+    held: Option<Held>,
+    /// The line before this one is an event of another subsystem: what follows may be the rest of it.
+    after_other: bool,
+    wrapped: bool,
+    /// Plugs and unplugs, which say no device.
+    without_device: u64,
     /// Events that the ring buffers had lost when they were read (`entries-in-buffer/entries-written`).
     overwritten: i64,
     /// First time stamp of each CPU.
     first_ns: BTreeMap<i64, i64>,
 }
+
+/// A line that may go on in the next one, and why it is no event alone.
+struct Held {
+    bytes: Vec<u8>,
+    number: i64,
+    offset: i64,
+    pieces: usize,
+    why: (&'static Reason, Option<usize>),
+}
+
+/// Lines that one event can have been wrapped over.
+const MAX_PIECES: usize = 4;
 
 /// The parts before the payload.
 #[derive(Default)]
@@ -171,7 +191,9 @@ impl FtraceLines {
         };
         match done {
             Ok(()) => {
+                let without_device = row.dev == 0 && matches!(row.action, "P" | "U" | "UT");
                 out.block(&row);
+                self.without_device += u64::from(without_device);
                 Outcome::Event
             }
             Err(at) => Outcome::Reject(&BAD_PAYLOAD, Some(cut + f.payload + at)),
@@ -301,6 +323,27 @@ impl FtraceLines {
     }
 }
 
+/// What the ring buffers lost.
+#[derive(Default)]
+struct Losses {
+    first_line: i64,
+    places: u64,
+    events: u64,
+    /// At one place at least only that there was a loss.
+    uncounted: bool,
+}
+
+/// `CPU:3 [LOST 123 EVENTS]` of the kernel, `CPU:7 [204600 EVENTS DROPPED]` of trace-cmd; both also without the number.
+fn lost_events(text: &[u8]) -> Option<Option<u64>> {
+    let inner = text.strip_prefix(b"CPU:")?.strip_suffix(b"]")?;
+    let inner = &inner[memchr::memchr(b'[', inner)? + 1..];
+    let number = match inner.strip_prefix(b"LOST ") {
+        Some(rest) => rest.strip_suffix(b"EVENTS")?,
+        None => inner.strip_suffix(b"EVENTS DROPPED")?,
+    };
+    Some(crate::num::dec_u64(number.trim_ascii()))
+}
+
 /// Find time and event name; the comm before them may hold anything.
 fn front(bytes: &[u8]) -> Option<Front<'_>> {
     let mut f = Fields::new(bytes);
@@ -351,8 +394,9 @@ fn task(text: &[u8]) -> (Option<i64>, Option<i64>) {
     (cpu, pid)
 }
 
-impl LineParser for FtraceLines {
-    fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
+impl FtraceLines {
+    /// A line by itself.
+    fn alone(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
         let bytes = unquote(line.bytes);
         let text = bytes.trim_ascii();
         if text.is_empty() {
@@ -370,9 +414,15 @@ impl LineParser for FtraceLines {
         if text.starts_with(b"=>") || (bytes[0] == b'\t' && text[0].is_ascii_hexdigit()) {
             return Outcome::Note("stack");
         }
-        if text.starts_with(b"CPU:") && memchr::memmem::find(text, b"LOST").is_some() {
-            diag.warn("events-lost", Some(line.number), || String::from_utf8_lossy(text).into_owned());
+        if let Some(lost) = lost_events(text) {
+            let losses = self.losses.get_or_insert_with(|| Losses { first_line: line.number, ..Losses::default() });
+            losses.places += 1;
+            losses.events = losses.events.saturating_add(lost.unwrap_or(0));
+            losses.uncounted |= lost.is_none();
             return Outcome::Note("lost-events");
+        }
+        if text.starts_with(b"CPU ") && text.ends_with(b" is empty") {
+            return Outcome::Note("header");
         }
         let skip = bytes.len() - bytes.trim_ascii_start().len();
         let Some(mut front) = front(&bytes[skip..]) else { return Outcome::Reject(&NOT_AN_EVENT, None) };
@@ -381,7 +431,10 @@ impl LineParser for FtraceLines {
         self.no_stamp |= front.time_ns.is_none();
         self.decimal_comma |= front.decimal_comma;
         if let (Some(cpu), Some(now)) = (front.cpu, front.time_ns) {
-            self.first_ns.entry(cpu).or_insert(now);
+            // Whatever is written there: Linux has 8192 CPUs at most.
+            if self.first_ns.len() < 8192 || self.first_ns.contains_key(&cpu) {
+                self.first_ns.entry(cpu).or_insert(now);
+            }
         }
         if let (Some(last), Some(now)) = (self.last_ns, front.time_ns)
             && now < last
@@ -394,7 +447,126 @@ impl LineParser for FtraceLines {
         self.event(line, bytes, &front, out)
     }
 
-    fn end(&mut self, _: &mut dyn EventSink, diag: &mut Diagnostics) {
+    /// Try this line as the rest of the held one. An event's own beginning is never the rest of another.
+    fn join(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Option<Outcome> {
+        let rest = unquote(line.bytes).trim_ascii();
+        if rest.is_empty() || rest.starts_with(b"#") || begins(rest) {
+            return None;
+        }
+        let mut held = self.held.take()?;
+        let kept = held.bytes.len();
+        if held.bytes.ends_with(b"=") {
+            held.bytes.pop();
+        }
+        held.bytes.push(b' ');
+        held.bytes.extend_from_slice(rest);
+        let joined = Line { bytes: &held.bytes, number: held.number, offset: held.offset };
+        match self.alone(&joined, out, diag) {
+            Outcome::Reject(..) => {
+                held.pieces += 1;
+                if held.pieces >= MAX_PIECES || !begins(&held.bytes) {
+                    held.bytes.truncate(kept);
+                    self.held = Some(held);
+                    return None;
+                }
+                // Its end may be further on; until it is there the pieces count as such.
+                self.held = Some(held);
+                Some(Outcome::Note("continuation"))
+            }
+            outcome => {
+                diag.settle(outcome, &joined, out);
+                self.wrapped = true;
+                self.after_other = outcome == Outcome::Note("other-event");
+                diag.warn("wrapped-lines", Some(held.number), || {
+                    "events that were wrapped over lines were joined".into()
+                });
+                Some(Outcome::Note("continuation"))
+            }
+        }
+    }
+
+    /// A held line stays alone.
+    fn release(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        if let Some(held) = self.held.take() {
+            let line = Line { bytes: &held.bytes, number: held.number, offset: held.offset };
+            diag.settle(Outcome::Reject(held.why.0, held.why.1), &line, out);
+        }
+    }
+}
+
+/// A line begins like an event: a task and a CPU, and a time unless it was wrapped before that.
+fn begins(bytes: &[u8]) -> bool {
+    let mut f = Fields::new(bytes);
+    loop {
+        let at = f.position();
+        let Some(word) = f.next() else { return false };
+        let is_cpu = word.len() > 2
+            && word
+                .strip_prefix(b"[")
+                .and_then(|w| w.strip_suffix(b"]"))
+                .is_some_and(|w| w.iter().all(u8::is_ascii_digit));
+        let before = bytes[..at].trim_ascii();
+        // `[001]` after the task; a process may also be named so, but not where the sector stands before it.
+        if is_cpu && names_task(before) && !before.contains(&b'+') {
+            return true;
+        }
+        if word.strip_suffix(b":").is_some_and(|w| w.contains(&b'.') && secs_ns(w).is_some()) {
+            return names_task(before);
+        }
+    }
+}
+
+/// `comm-pid`, `comm pid` or `comm-pid (tgid)`, also with the CPU and the flags behind it.
+fn names_task(before: &[u8]) -> bool {
+    if before.contains(&b'[') {
+        return task(before).1.is_some();
+    }
+    let before = match memchr::memrchr(b'(', before) {
+        Some(open) if before.ends_with(b")") => before[..open].trim_ascii_end(),
+        _ => before,
+    };
+    let digits = before.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let comm = &before[..before.len() - digits];
+    digits > 0 && comm.len() > 1 && matches!(comm.last(), Some(b'-' | b' '))
+}
+
+impl LineParser for FtraceLines {
+    fn line(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
+        if self.held.is_some() {
+            if let Some(outcome) = self.join(line, out, diag) {
+                return outcome;
+            }
+            self.release(out, diag);
+        }
+        let after_other = std::mem::take(&mut self.after_other);
+        match self.alone(line, out, diag) {
+            Outcome::Reject(reason, at) if begins(unquote(line.bytes)) => {
+                let bytes = unquote(line.bytes).trim_ascii_end().to_vec();
+                let (number, offset) = (line.number, line.offset);
+                self.held = Some(Held { bytes, number, offset, pieces: 1, why: (reason, at) });
+                Outcome::Later
+            }
+            // The rest of an event that is none of the block layer, in a text that was wrapped.
+            Outcome::Reject(..) if after_other && self.wrapped => {
+                self.after_other = true;
+                Outcome::Note("continuation")
+            }
+            Outcome::Note("other-event") => {
+                self.after_other = true;
+                Outcome::Note("other-event")
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn end(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        self.release(out, diag);
+        if let Some(losses) = self.losses.take() {
+            diag.warn("events-lost", Some(losses.first_line), || {
+                let more = if losses.uncounted { " or more" } else { "" };
+                format!("{}{more} events were lost, at {} places", losses.events, losses.places)
+            });
+        }
         if self.no_stamp && diag.events() > 0 {
             diag.warn("no-clock", None, || "events without time stamps have time 0: only their order is known".into());
         }
@@ -417,6 +589,12 @@ impl LineParser for FtraceLines {
                     first % 1_000_000_000
                 ),
                 None => format!("{overwritten} events were overwritten in the ring buffers before they were read"),
+            });
+        }
+        if self.without_device > 0 {
+            let n = self.without_device;
+            diag.warn("plug-without-device", None, || {
+                format!("{n} plugs and unplugs say no device (ftrace prints none); they stand under device 0:0")
             });
         }
     }
@@ -536,6 +714,65 @@ mod tests {
     }
 
     #[test]
+    fn losses_are_summed_up() {
+        let warning = |text: &str| {
+            let (_, diag) = parse(text);
+            assert_eq!(diag.rejected(), 0);
+            diag.warnings().iter().find(|w| w.code == "events-lost").map(|w| (w.first_line, w.text.clone()))
+        };
+        let text = "cpus=8\nCPU:7 [204600 EVENTS DROPPED]\nCPU:3 [LOST 5 EVENTS]\n";
+        assert_eq!(warning(text), Some((Some(2), "204605 events were lost, at 2 places".into())));
+        assert!(warning(&format!("{text}CPU:1 [LOST EVENTS]\n")).unwrap().1.starts_with("204605 or more"));
+    }
+
+    #[test]
+    fn events_wrapped_over_lines_are_joined_at_any_width() {
+        let events = [
+            "     kworker/0:1H-1090    [000] d..1.  1425.576266: block_rq_issue: 8,0 WFSU 4096 () 64 + 8 none,0,0 [kworker/0:1H]",
+            "              dd-123      [001] d..1.  1425.576267: block_bio_queue: 8,0 R 67848 + 8 [my dd]",
+            "          <idle>-0        [001] d..1.  1425.576268: block_rq_complete: 8,0 WS () 64 + 8 none,0,0 [0]",
+            "              dd-123      [001] d..1.  1425.576269: ext4_mark_inode_dirty: dev 259,5 ino 12 caller something+0x3",
+            "              dd-123      [001] d..1.  1425.576270: block_unplug: [dd] 3",
+            "              dd-123      [001] d..1.  1425.576271: block_bio_remap: 8,0 WS 64 + 8 <- (8,1) 8",
+        ];
+        let rows_of = |text: &str| {
+            let (rows, diag) = parse(text);
+            let rows: Vec<Block> = rows.blocks.into_iter().map(|b| Block { line: 0, ..b }).collect();
+            (rows, diag)
+        };
+        let (whole, _) = rows_of(&events.join("\n"));
+        assert_eq!(whole.len(), 5);
+        for width in 50..100 {
+            let text: String = events.iter().map(|e| wrap(e, width)).collect();
+            let (rows, diag) = rows_of(&text);
+            assert_eq!(rows, whole, "{width}: {text}{:?}", diag.rejects());
+            assert_eq!(diag.rejected(), 0, "{width}: {text}");
+            let head = Head { bytes: text.as_bytes(), complete: true };
+            assert_eq!(crate::registry::detect(head).map(|f| f.id()).ok(), Some("ftrace"), "{width}");
+        }
+    }
+
+    /// As a mailer wraps a line: at the last blank before the width.
+    fn wrap(line: &str, width: usize) -> String {
+        let (mut out, mut rest) = (String::new(), line);
+        while rest.len() > width {
+            let Some(at) = rest[..width].rfind(' ').filter(|at| !rest[..*at].trim().is_empty()) else { break };
+            out.push_str(&rest[..at]);
+            out.push('\n');
+            rest = rest[at..].trim_start();
+        }
+        out + rest + "\n"
+    }
+
+    #[test]
+    fn a_line_that_nothing_completes_is_a_reject_of_its_own() {
+        let text = "dd-1 [000] 1.5: block_bio_queue: 8,0 R 64 +\ndd-1 [000] 1.6: block_plug: [dd]\ndd-1 [000] 1.7: block_bio_queue: 8,0\n";
+        let (rows, diag) = parse(text);
+        assert_eq!((rows.blocks.len(), diag.rejected(), diag.rejects()[0].first_line), (1, 2, 1));
+        assert!(diag.warnings().iter().any(|w| w.code == "plug-without-device"));
+    }
+
+    #[test]
     fn overwritten_buffers_and_decimal_commas() {
         let text = "# entries-in-buffer/entries-written: 3/10   #P:2\n\
             dd-1 [000] 1.500000: block_plug: [dd]\ndd-1 [001] 2.250000: block_plug: [dd]\n\
@@ -559,6 +796,10 @@ mod tests {
             ("", "blank"),
             (" => blk_start_request", "stack"),
             ("CPU:3 [LOST 123 EVENTS]", "lost-events"),
+            ("CPU:3 [LOST EVENTS]", "lost-events"),
+            ("CPU:7 [204600 EVENTS DROPPED]", "lost-events"),
+            ("CPU:7 [EVENTS DROPPED]", "lost-events"),
+            ("CPU 1 is empty", "header"),
             ("x-1 [001] 1.5: ext4_mark_inode_dirty: dev 259,5 ino 12", "other-event"),
             ("x-1 [001] 1.5: block_touch_buffer: 259,5 sector=135 size=4096", "accounting-event"),
             ("x-1 [001] 1.5: block_io_done: 8,16 R 0 () 98400 + 0 [swapper/2]", "accounting-event"),

@@ -5,6 +5,7 @@
 
 use kreplay_traces::event::{BlockRow, EventSink};
 
+use crate::csv::Span;
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::fixed::{FixedLines, FixedRecord};
 use crate::format::{Format, Head, ParseOptions, Parser, Score};
@@ -27,8 +28,8 @@ impl Format for OracleGeneral {
     /// There is no magic number: times must not fall, and each next request must lie ahead (or be none).
     fn sniff(&self, head: Head<'_>) -> Score {
         let records: Vec<Record> = head.bytes.chunks_exact(RECORD_BYTES).map(record).collect();
-        let fits = records.len() >= 2
-            && (!head.complete || head.bytes.len().is_multiple_of(RECORD_BYTES))
+        let fits = crate::fixed::enough_records(head, RECORD_BYTES)
+            && records.len() >= 2
             && records.windows(2).all(|w| w[0].time_s <= w[1].time_s)
             && records.iter().enumerate().all(|(i, r)| r.next < 0 || r.next as u64 > i as u64)
             && records.iter().all(|r| r.size > 0 && r.size < 1 << 30 && r.next < 1 << 40 && r.next >= -2)
@@ -37,7 +38,7 @@ impl Format for OracleGeneral {
     }
 
     fn parser(&self, _: &ParseOptions) -> Box<dyn Parser> {
-        Box::new(FixedLines::new(Records))
+        Box::new(FixedLines::new(Records::default()))
     }
 }
 
@@ -63,16 +64,21 @@ fn record(b: &[u8]) -> Record {
     }
 }
 
-struct Records;
+#[derive(Default)]
+struct Records {
+    span: Span,
+}
 
 impl FixedRecord for Records {
     const BYTES: usize = RECORD_BYTES;
 
-    fn record(&mut self, bytes: &[u8], number: i64, out: &mut dyn EventSink, _: &mut Diagnostics) -> Outcome {
+    fn record(&mut self, bytes: &[u8], number: i64, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
         let r = record(bytes);
         let Ok(sector) = i64::try_from(r.object) else { return Outcome::Reject(&BAD, None) };
+        let time_ns = i64::from(r.time_s) * 1_000_000_000;
+        self.span.seen(time_ns, number, diag);
         out.block(&BlockRow {
-            time_ns: i64::from(r.time_s) * 1_000_000_000,
+            time_ns,
             action: "Q",
             rwbs: "R",
             sector_512: Some(sector),
@@ -85,6 +91,7 @@ impl FixedRecord for Records {
 
     fn end(&mut self, diag: &mut Diagnostics) {
         diag.option("clock", "trace");
+        self.span.report(diag);
         diag.warn("objects-as-sectors", None, || {
             "objects of a cache trace stand for sectors; they have no place on a disk".into()
         });
@@ -110,6 +117,26 @@ mod tests {
         let got: Vec<_> = rows.blocks.iter().map(|b| (b.time_ns, b.sector_512, b.len_bytes)).collect();
         assert_eq!(got, [(1_000_000_000, Some(7), Some(512)), (2_000_000_000, Some(7), Some(512))]);
         assert_eq!((diag.events(), diag.rejected()), (2, 1));
+    }
+
+    #[test]
+    fn milliseconds_taken_for_seconds_are_suspect() {
+        let codes = |step: u32| {
+            let bytes: Vec<u8> = (0..200).flat_map(|i| make(i * step, 7, 512, -1)).collect();
+            let (_, diag) = crate::parse_all(&OracleGeneral, &ParseOptions::default(), &bytes);
+            diag.warnings().iter().map(|w| w.code).collect::<Vec<_>>()
+        };
+        assert_eq!(codes(1), ["objects-as-sectors"]);
+        assert_eq!(codes(1000), ["unit-suspect", "objects-as-sectors"]);
+    }
+
+    #[test]
+    fn a_cut_file_is_known_by_its_whole_records() {
+        let mut bytes: Vec<u8> = (0..6).flat_map(|i| make(i, 7, 512, i64::from(i) + 1)).collect();
+        bytes.extend([0; 11]);
+        assert_eq!(OracleGeneral.sniff(Head { bytes: &bytes, complete: true }), 60);
+        // Two records and a rest may be anything.
+        assert_eq!(OracleGeneral.sniff(Head { bytes: &bytes[..59], complete: true }), 0);
     }
 
     #[test]

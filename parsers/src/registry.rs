@@ -69,6 +69,17 @@ pub enum DetectError {
     /// Two formats understand it equally well.
     #[error("the format is ambiguous ({}); name one with --format", scores(.0))]
     Ambiguous(Vec<(&'static str, Score)>),
+    /// The `blkparse -f` string that was given fits no line.
+    #[error(
+        "the given --blkparse-format fits none of the first lines; the first is {line:?}{}",
+        column.map_or_else(String::new, |c| format!(" and differs at column {c}"))
+    )]
+    FormatFitsNothing {
+        /// The first line that is not blank, shortened.
+        line: String,
+        /// 1-based column where it differs.
+        column: Option<i64>,
+    },
     /// A look-alike that is known, but not read.
     #[error("this is {format}: {why}")]
     Refused {
@@ -97,8 +108,22 @@ pub fn detect_with(head: Head<'_>, options: &ParseOptions) -> Result<&'static dy
         if blkparse.sniff_with(head, options) >= LEAST_SCORE {
             return Ok(blkparse);
         }
+        // Of several inputs only one may be the text that the string is for.
+        return detect(head).map_err(|why| match why {
+            DetectError::Unknown(_) | DetectError::Ambiguous(_) => no_line_fits(head, options),
+            other => other,
+        });
     }
     detect(head)
+}
+
+/// Where the first line differs from the format string that was given.
+fn no_line_fits(head: Head<'_>, options: &ParseOptions) -> DetectError {
+    let first = head.bytes.split(|b| *b == b'\n').find(|l| !l.trim_ascii().is_empty()).unwrap_or_default();
+    let (rows, _) = crate::parse_all(&crate::blkparse::Blkparse, options, first);
+    let mut line = String::new();
+    crate::num::push_text(&mut line, &first[..first.len().min(80)]);
+    DetectError::FormatFitsNothing { line, column: rows.rejects.first().and_then(|r| r.column) }
 }
 
 /// Choose the format that understands most of the head.

@@ -29,6 +29,10 @@ impl Format for StraceSummary {
     }
 
     fn sniff(&self, head: Head<'_>) -> Score {
+        // Calls with a table after them (`-C`) are a log of calls, however few: there the table is a note.
+        if crate::strace::Strace.sniff(head) >= crate::registry::LEAST_SCORE {
+            return 0;
+        }
         score_lines(SummaryLines::default(), head)
     }
 

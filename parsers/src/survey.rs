@@ -9,8 +9,15 @@ use kreplay_traces::event::{
 use rustc_hash::FxBuildHasher;
 use serde_json::{Value, json};
 
-/// Tasks that are listed one by one; a log with more says how many.
-const LISTED_TASKS: usize = 1000;
+/// Tasks, and devices, that are listed one by one; a log with more says how many.
+const LISTED: usize = 1000;
+/// Different values of a kind that are told apart; what has another one after that is counted together.
+pub const MAX_DISTINCT: usize = 1 << 16;
+
+/// Longest name of a call or action that is counted by itself, bytes.
+const MAX_NAME_BYTES: usize = 256;
+/// Characters of a process name that are kept.
+const MAX_NAME_CHARS: usize = 64;
 
 /// What a log holds, in numbers.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +28,8 @@ pub struct Survey {
     actions: HashMap<String, u64, FxBuildHasher>,
     tasks: HashMap<i64, Task, FxBuildHasher>,
     devices: HashMap<i64, u64, FxBuildHasher>,
+    /// Rows with a value after the first [`MAX_DISTINCT`], by the kind of value.
+    others: BTreeMap<&'static str, u64>,
     /// First and last time, nanoseconds in the log's own clock.
     pub span_ns: Option<(i64, i64)>,
     /// Calls that failed.
@@ -58,6 +67,20 @@ impl Survey {
         self.tasks.iter().map(|(tid, t)| (*tid, (t.rows, t.comm.as_deref()))).collect()
     }
 
+    /// Rows whose value is none of the first [`MAX_DISTINCT`] of its kind (`calls`, `devices`, `processes`): they are
+    /// counted, but not by value. Empty for nearly every log.
+    pub fn others(&self) -> &BTreeMap<&'static str, u64> {
+        &self.others
+    }
+
+    /// The same in words.
+    pub fn remarks(&self) -> Vec<String> {
+        let sentence = |(kind, rows): (&&str, &u64)| {
+            format!("more than {MAX_DISTINCT} different {kind}: {rows} rows of the others are counted together")
+        };
+        self.others.iter().map(sentence).collect()
+    }
+
     /// Rows of a table.
     pub fn count(&self, table: &str) -> u64 {
         self.rows.get(table).copied().unwrap_or(0)
@@ -68,12 +91,13 @@ impl Survey {
         let devices: Vec<Value> = self
             .devices()
             .into_iter()
+            .take(LISTED)
             .map(|(dev, rows)| json!({"device": device_name(dev), "dev": dev, "rows": rows}))
             .collect();
         let processes: Vec<Value> = self
             .tasks()
             .into_iter()
-            .take(LISTED_TASKS)
+            .take(LISTED)
             .map(|(id, (rows, comm))| json!({"id": id, "comm": comm, "rows": rows}))
             .collect();
         json!({
@@ -85,8 +109,10 @@ impl Survey {
             "unfinished_calls": self.unfinished_calls,
             "actions": self.actions(),
             "devices": devices,
+            "device_count": self.devices.len(),
             "processes": processes,
             "process_count": self.tasks.len(),
+            "others": self.others,
             "vmstat_runs": self.runs,
         })
     }
@@ -99,12 +125,33 @@ impl Survey {
     }
 
     fn task(&mut self, id: i64, comm: Option<&str>) {
-        let task = self.tasks.entry(id).or_default();
-        task.rows += 1;
-        if let Some(comm) = comm.filter(|c| task.comm.as_deref() != Some(c)) {
-            task.comm = Some(comm.to_owned());
+        if let Some(task) = entry(&mut self.tasks, id, "processes", &mut self.others) {
+            task.rows += 1;
+            task.name(comm);
         }
     }
+}
+
+impl Task {
+    fn name(&mut self, comm: Option<&str>) {
+        if let Some(comm) = comm.filter(|c| self.comm.as_deref() != Some(c)) {
+            self.comm = Some(comm.chars().take(MAX_NAME_CHARS).collect());
+        }
+    }
+}
+
+/// The value of a key that is known, or for which there is room; else a row of the others.
+fn entry<'a, V: Default>(
+    map: &'a mut HashMap<i64, V, FxBuildHasher>,
+    key: i64,
+    kind: &'static str,
+    others: &mut BTreeMap<&'static str, u64>,
+) -> Option<&'a mut V> {
+    if map.len() < MAX_DISTINCT || map.contains_key(&key) {
+        return Some(map.entry(key).or_default());
+    }
+    *others.entry(kind).or_default() += 1;
+    None
 }
 
 /// `major:minor`.
@@ -112,9 +159,16 @@ pub fn device_name(dev: i64) -> String {
     format!("{}:{}", dev >> 20, dev & 0xf_ffff)
 }
 
-fn add(counts: &mut HashMap<String, u64, FxBuildHasher>, key: &str) {
+fn add(
+    counts: &mut HashMap<String, u64, FxBuildHasher>,
+    key: &str,
+    kind: &'static str,
+    others: &mut BTreeMap<&'static str, u64>,
+) {
+    let full = counts.len() >= MAX_DISTINCT;
     match counts.get_mut(key) {
         Some(n) => *n += 1,
+        None if full || key.len() > MAX_NAME_BYTES => *others.entry(kind).or_default() += 1,
         None => {
             counts.insert(key.to_owned(), 1);
         }
@@ -125,7 +179,7 @@ impl EventSink for Survey {
     fn syscall(&mut self, r: &SyscallRow<'_>) {
         self.row("syscall", Some(r.time_ns));
         self.task(r.tid, None);
-        add(&mut self.calls, r.call);
+        add(&mut self.calls, r.call, "calls", &mut self.others);
         self.failed_calls += u64::from(r.errno.is_some());
         self.unfinished_calls += u64::from(r.unfinished);
     }
@@ -136,8 +190,10 @@ impl EventSink for Survey {
             // An interrupt completes in whatever process runs.
             self.task(pid, r.comm);
         }
-        add(&mut self.actions, r.action);
-        *self.devices.entry(r.dev).or_default() += 1;
+        add(&mut self.actions, r.action, "actions", &mut self.others);
+        if let Some(rows) = entry(&mut self.devices, r.dev, "devices", &mut self.others) {
+            *rows += 1;
+        }
     }
 
     fn vmstat(&mut self, r: &VmstatRow) {
@@ -152,8 +208,10 @@ impl EventSink for Survey {
 
     fn process(&mut self, r: &ProcessRow<'_>) {
         self.row("process", None);
-        if let Some(comm) = r.comm {
-            self.tasks.entry(r.tid).or_default().comm = Some(comm.to_owned());
+        if r.comm.is_some()
+            && let Some(task) = entry(&mut self.tasks, r.tid, "processes", &mut self.others)
+        {
+            task.name(r.comm);
         }
     }
 
@@ -173,6 +231,28 @@ impl EventSink for Survey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_values_than_are_told_apart_are_counted_together() {
+        let mut survey = Survey::default();
+        let n = MAX_DISTINCT as i64 + 5;
+        for i in 0..n {
+            let (call, comm) = (format!("call{i}"), format!("c{i}"));
+            survey.syscall(&SyscallRow { tid: i, call: &call, ..SyscallRow::default() });
+            survey.block(&BlockRow { dev: i, pid: Some(i), comm: Some(&comm), action: "Q", ..BlockRow::default() });
+        }
+        let others = BTreeMap::from([("calls", 5), ("devices", 5), ("processes", 10)]);
+        assert_eq!(*survey.others(), others);
+        assert_eq!((survey.count("syscall"), survey.count("block")), (n as u64, n as u64));
+        assert_eq!(survey.devices().values().sum::<u64>() + 5, n as u64);
+        let json = survey.to_json();
+        assert_eq!(
+            (json["devices"].as_array().map(Vec::len), &json["device_count"]),
+            (Some(LISTED), &json!(MAX_DISTINCT))
+        );
+        assert_eq!(json["others"]["calls"], 5);
+        assert!(survey.remarks()[1].starts_with("more than 65536 different devices: 5 rows"), "{:?}", survey.remarks());
+    }
 
     #[test]
     fn rows_are_counted_by_what_they_are() {

@@ -9,8 +9,11 @@ use kreplay_traces::event::{
 /// A time that differs by more than this from the one before it in the log is a jump of the clock, not a wait: a year.
 const JUMP_NS: u64 = 366 * 86_400 * 1_000_000_000;
 
+/// Births of tasks that are remembered.
+const MAX_BIRTHS: usize = 1 << 16;
+
 /// What was noticed about the rows that passed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Jumps of the clock by more than a year.
     pub jumps: u64,
@@ -20,6 +23,8 @@ pub struct Findings {
     pub zone_rows: u64,
     /// Block events.
     pub block_rows: u64,
+    /// Tasks that were made (`fork`, `clone`), with the time of the call, nanoseconds; the first 65536.
+    pub births: Vec<(i64, i64)>,
 }
 
 /// The sink.
@@ -55,6 +60,12 @@ impl EventSink for Watched<'_> {
     #[inline]
     fn syscall(&mut self, row: &SyscallRow<'_>) {
         self.arrive(row.time_ns, row.line);
+        if self.found.births.len() < MAX_BIRTHS
+            && matches!(row.call, "clone" | "clone2" | "clone3" | "fork" | "vfork")
+            && let Some(child) = row.ret.filter(|child| *child > 0)
+        {
+            self.found.births.push((child, row.time_ns));
+        }
         self.out.syscall(row);
     }
 

@@ -280,3 +280,73 @@ fn the_thread_of_a_ff_file_is_in_its_name() {
     let mut calls = trace.syscalls().unwrap();
     assert_eq!(calls.next().unwrap().unwrap().tid, 4196);
 }
+
+/// Times of the system calls of a trace, with their threads, in the order of time.
+fn calls_of(case: &Case) -> Vec<(i64, i64)> {
+    let trace = TraceDir::open(case.trace()).unwrap();
+    let mut rows = trace.syscalls().unwrap();
+    let mut all = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        all.push((row.time_ns / 1_000_000, row.tid));
+    }
+    all
+}
+
+#[test]
+fn threads_that_begin_after_midnight_are_a_day_later() {
+    // By order of the ids; by the call that made it, also where that has a higher id (they wrap).
+    let cases: [&[(&str, &[u8])]; 2] = [
+        &[
+            ("log.7", b"23:59:59.500000 sync() = 0\n00:00:01.000000 sync() = 0\n"),
+            ("log.8", b"00:00:00.500000 sync() = 0\n"),
+        ],
+        &[
+            ("log.8", b"00:00:00.500000 sync() = 0\n"),
+            ("log.9", b"23:59:59.500000 fork() = 5\n00:00:00.400000 clone(child_stack=NULL, flags=SIGCHLD) = 8\n"),
+        ],
+    ];
+    for files in cases {
+        let case = Case::new(files);
+        let (_, manifest) = case.run(&Options::default()).unwrap();
+        assert!(
+            manifest.warnings.iter().any(|w| w.starts_with("1 logs of single threads begin after midnight")),
+            "{:?}",
+            manifest.warnings
+        );
+        let calls = calls_of(&case);
+        assert_eq!((calls[0].0, calls.iter().find(|c| c.1 == 8)), (0, Some(&(1000, 8))), "{calls:?}");
+        assert!(calls.last().is_some_and(|c| c.0 < 2000), "{calls:?}");
+    }
+}
+
+#[test]
+fn an_idle_cpu_s_empty_file_is_part_of_the_set() {
+    let mut record = vec![0u8; 48];
+    record[..4].copy_from_slice(&0x6561_7407u32.to_le_bytes());
+    record[4..8].copy_from_slice(&1u32.to_le_bytes());
+    record[16..24].copy_from_slice(&64u64.to_le_bytes());
+    record[24..28].copy_from_slice(&4096u32.to_le_bytes());
+    record[28..32].copy_from_slice(&(0x0011_0001u32).to_le_bytes());
+    let case = Case::new(&[("x.blktrace.0", &record), ("x.blktrace.1", b""), ("y.blktrace.0", b"")]);
+    let (report, manifest) = case.run(&Options::default()).unwrap();
+    assert_eq!((manifest.count("block"), manifest.sources.len()), (1, 1));
+    assert_eq!(skipped(&report), [("y.blktrace.0".to_owned(), "the file is empty")]);
+    for name in ["x", "x.blktrace", "x.blktrace.0", "x.blktrace.1", "x.blktrace.*"] {
+        let plan = plan(&[case.input().join(name)], &Options::default()).unwrap();
+        let parts: Vec<_> = plan.inputs.iter().map(|i| i.parts.len()).collect();
+        assert_eq!(parts, [2], "{name}");
+    }
+    let error = plan(&[case.input().join("y")], &Options::default()).err().unwrap();
+    assert!(error.to_string().contains("the file is empty"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_damaged_at_its_beginning_says_so() {
+    let mut packed = zstd::encode_all(STRACE.repeat(200).as_bytes(), 1).unwrap();
+    let end = packed.len() - 20;
+    packed.truncate(end);
+    packed[12] ^= 0xff;
+    let case = Case::new(&[("log.zst", &packed)]);
+    let error = plan(&[case.input().join("log.zst")], &Options::default()).err().unwrap();
+    assert!(matches!(error, IngestError::Store(_)), "{error}");
+}

@@ -51,6 +51,7 @@ fn program(file_pages: &[u32], tasks: Vec<Vec<Op>>) -> Program {
             inode_page: None,
             name_page: None,
             indirect: Vec::new(),
+            group: None,
         });
         p.pages += pages;
     }

@@ -25,7 +25,7 @@ pub use device::{CommandOrder, DeviceConfig};
 pub use elevator::{
     AnticipatoryConfig, BfqConfig, Cfq26Config, CfqConfig, DeadlineConfig, ElevatorConfig, KyberConfig,
 };
-pub use modern::{BalancedConfig, OnDemandConfig, ReadaheadPolicy, WorkingsetConfig};
+pub use modern::{BalancedConfig, GenerationsConfig, OnDemandConfig, ReadaheadPolicy, WorkingsetConfig};
 pub use net::{NetConfig, ReplyStrategy};
 pub use passes::{PassConfig, WriteMark};
 pub use queue::{IocostConfig, IocostModel, PlugList, QueueConfig, SlotRule, WakeRule, WbtConfig};
@@ -127,6 +127,10 @@ pub struct MachineConfig {
     /// Sleeps end when they were asked to (high-resolution timers) and not on a tick.
     #[serde(default, skip_serializing_if = "is_default")]
     pub precise_sleeps: bool,
+    /// What is in the page cache when the trace begins: `cold`, `warm` (what the trace's files held then, so far as it goes in),
+    /// or a list as mincore gives it: `PATH` or `PATH:FIRST-LAST,PAGE`, least recently used first, separated by blanks.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cache: String,
 }
 
 const fn default_slice_ms() -> u32 {
@@ -190,6 +194,10 @@ pub struct SwapConfig {
     /// else they go with the process.
     #[serde(default)]
     pub exit_keeps_cache: bool,
+    /// Swap is a partition of the first disk of the trace, behind everything else there: its requests share that disk's queue
+    /// and arm. Else it has a disk of its own.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub shares_disk: bool,
 }
 
 /// When a swapped-in page's slot is freed; the page is dirty then and has to be written again.

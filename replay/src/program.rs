@@ -94,6 +94,8 @@ pub enum Op {
     Fsync {
         /// File.
         file: FileId,
+        /// fdatasync: times of access and change need not be on the disk.
+        data_only: bool,
     },
     /// sync of everything.
     Sync,
@@ -291,6 +293,8 @@ pub struct FileInfo {
     pub name_page: Option<PageId>,
     /// Page ids of its indirect blocks in order: entry `k` maps pages `[12 + k*1024, ...)` (4 KiB blocks).
     pub indirect: Vec<PageId>,
+    /// Page ids of the blocks that say what is free in its block group: bitmap of blocks, bitmap of inodes, group descriptors.
+    pub group: Option<[PageId; 3]>,
 }
 
 impl FileInfo {

@@ -47,6 +47,7 @@ impl Builder {
             inode_page: None,
             name_page: None,
             indirect: Vec::new(),
+            group: None,
         });
         self.program.pages += pages;
         self.program.files.len() as u32 - 1

@@ -5,11 +5,13 @@ use crate::args::Cli;
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::export_args::{ExportArgs, Target};
-use crate::{stderr, stdout};
+use crate::{outfile, stderr, stdout};
 use kreplay_parsers::export::{BlkparseText, FioIologV3, OracleGeneral};
 use kreplay_traces::event::EventSink;
 use kreplay_traces::publish::AtomicFile;
+use kreplay_traces::schema::Files;
 use kreplay_traces::store::{TraceDir, copy_tables};
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -22,7 +24,9 @@ pub(crate) fn run(cli: &Cli, args: &ExportArgs) -> Result<Exit> {
             .help("they go with --to perfetto; a trace directory holds the recording only"));
     }
     let trace = TraceDir::open(&args.trace)?;
+    outfile::check(&args.output, &trace)?;
     if args.to == Target::Parquet {
+        outfile::check_folder(&args.output)?;
         return parquet(cli, &trace, &args.output);
     }
     if trace.manifest().count("block") == 0 {
@@ -68,7 +72,7 @@ fn write(trace: &TraceDir, to: Target, out: &mut impl Write) -> Result<io::Resul
             sink.finish()
         }
         Target::FioIolog => {
-            let mut sink = FioIologV3::new(out);
+            let mut sink = FioIologV3::new(out, names(trace)?);
             feed(&mut sink)?;
             sink.finish()
         }
@@ -79,6 +83,22 @@ fn write(trace: &TraceDir, to: Target, out: &mut impl Write) -> Result<io::Resul
         }
         Target::Parquet | Target::Perfetto | Target::Notebook => Ok(0),
     })
+}
+
+/// Names of the files that stand for devices in the logs the trace was made from: they have numbers of major 0, which no
+/// disk has, and one name each.
+fn names(trace: &TraceDir) -> Result<BTreeMap<i64, String>> {
+    let (mut names, mut several) = (BTreeMap::new(), Vec::new());
+    let mut files = trace.rows::<Files>()?;
+    while let Some(file) = files.next()? {
+        if let Some(dev) = file.dev.filter(|d| *d >> 20 == 0 && file.extent_sector_512.is_none())
+            && names.insert(dev, file.path.to_owned()).is_some_and(|other| other != file.path)
+        {
+            several.push(dev);
+        }
+    }
+    names.retain(|dev, _| !several.contains(dev));
+    Ok(names)
 }
 
 fn parquet(cli: &Cli, trace: &TraceDir, dir: &Path) -> Result<Exit> {

@@ -5,7 +5,7 @@ use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::export_args::{ExportArgs, Target};
 use crate::pipeline::{analyse, explain_analysis, explain_report};
-use crate::{stderr, stdout};
+use crate::{outfile, stderr, stdout};
 use kreplay_analysis::timeline::{recorded, timeline};
 use kreplay_reports::{notebook, trace_event};
 use kreplay_traces::publish::AtomicFile;
@@ -14,6 +14,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 pub(crate) fn run(cli: &Cli, args: &ExportArgs) -> Result<Exit> {
+    if TraceDir::is_trace(&args.trace) {
+        outfile::check(&args.output, &TraceDir::open(&args.trace)?)?;
+    } else {
+        outfile::check_run(&args.output, &args.trace)?;
+    }
     let (bytes, what) = match args.to {
         Target::Notebook => notebook_of(args)?,
         _ => spans_of(args)?,

@@ -3,7 +3,7 @@
 use crate::args::{Cli, FitArgs, FitWhat};
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
-use crate::stdout;
+use crate::{outfile, stdout};
 use kreplay_replay::blockreplay;
 use kreplay_replay::config::DeviceConfig;
 use kreplay_replay::fit::{FitReport, fit, profile};
@@ -14,6 +14,9 @@ use std::fmt::Write as _;
 pub(crate) fn run(cli: &Cli, args: &FitArgs) -> Result<Exit> {
     let FitWhat::Disk = args.what;
     let trace = TraceDir::open(&args.trace)?;
+    if let Some(path) = &args.output {
+        outfile::check(path, &trace)?;
+    }
     let m = trace.manifest();
     let known: Vec<_> = m.machine.devices.iter().map(|d| (d.dev, d.name.clone(), d.sectors)).collect();
     let program = blockreplay::compile(&m.trace_id, &known, &trace)?;

@@ -4,7 +4,7 @@ use crate::args::{Cli, ReportArgs};
 use crate::error::Result;
 use crate::exit::Exit;
 use crate::pipeline::{analyse_with, check_kind, check_name, to_bytes, to_file_as, to_terminal};
-use crate::stdout;
+use crate::{outfile, stdout};
 use kreplay_analysis::Options;
 use kreplay_reports::Detail;
 
@@ -19,6 +19,7 @@ pub(crate) fn run(cli: &Cli, args: &ReportArgs) -> Result<Exit> {
         pareto: args.pareto.clone(),
         ..Options::default()
     };
+    args.output.iter().try_for_each(|path| outfile::check_run(path, &args.results))?;
     let report = analyse_with(&args.results, &options)?;
     for path in &args.output {
         to_file_as(&report, path, args.kind.as_deref(), args.chart.as_deref())?;

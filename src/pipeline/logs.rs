@@ -79,10 +79,15 @@ pub(crate) fn ingest(
         Ok(report) => report,
         Err(e) => {
             // Finished sources are kept for the same command again; where none can be, nothing is left behind.
-            if matches!(e, IngestError::NoEvents { .. }) || writer.sources().is_empty() {
+            let kept = writer.sources().len();
+            if matches!(e, IngestError::NoEvents { .. }) || kept == 0 {
                 writer.discard()?;
+                return Err(explain_ingest(e));
             }
-            return Err(explain_ingest(e));
+            let what = if kept == 1 { "log was" } else { "logs were" };
+            return Err(
+                explain_ingest(e).note(format!("{kept} {what} read to the end; the same command takes them over"))
+            );
         }
     };
     let (path, manifest) = writer.finish()?;

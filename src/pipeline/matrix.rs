@@ -94,7 +94,10 @@ pub(crate) fn plan(args: &MatrixArgs, reference: Option<&str>) -> Result<impl Fn
             }
             traces.push(l.input);
         }
-        (Plan { traces, variants, seeds, picked: None, pacing, code_version: code_version() }, blocks)
+        (
+            Plan { traces, variants, seeds, picked: None, pacing, totals_only: false, code_version: code_version() },
+            blocks,
+        )
     })
 }
 

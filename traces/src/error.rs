@@ -184,7 +184,7 @@ impl Error {
     /// What the user can do about it, where there is something.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            Self::NoSpace { .. } => "free some space and run the same command again: finished sources are reused",
+            Self::NoSpace { .. } => "free some space and run the same command again",
             Self::NotWritable { .. } => "choose another output directory",
             Self::NotOurs { .. } => "choose a new or empty directory; nothing in it was touched",
             Self::Exists { .. } => "choose another directory, or give --replace",

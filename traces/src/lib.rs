@@ -4,7 +4,7 @@
 //! the analysis reads result tables written with the same conventions. A *trace* is what was recorded on a machine;
 //! on disk it is a trace directory (see [`store`]).
 
-mod encode;
+pub mod encode;
 pub mod error;
 pub mod event;
 pub mod hashing;

@@ -4,12 +4,14 @@ use kreplay_traces::event::BlockRow;
 use kreplay_traces::units::SECTOR_BYTES;
 
 use super::device;
-use crate::num::{Fields, dec_i64, push_text, signed};
+use crate::num::{Fields, dec_i64, dec_u64, push_text, signed};
 
 /// Reader of what follows the RWBS letters; the blk tracer prints the same.
 #[derive(Default)]
 pub(crate) struct Tail {
     pub(super) remark: bool,
+    /// An elapsed time was below zero, which was printed as its 64-bit pattern: by how much, nanoseconds.
+    pub(super) negative_ns: Option<u64>,
     comm: String,
     text: String,
 }
@@ -79,7 +81,9 @@ impl Tail {
             let inner = &numbers[open + 1..];
             let close = memchr::memchr(b')', inner).ok_or(open)?;
             let inner = inner[..close].trim_ascii();
-            if dec_i64(inner).is_none() || inner.len() == 2 {
+            if let Some(wrapped) = dec_u64(inner).filter(|n| *n > i64::MAX as u64) {
+                self.negative_ns = Some(wrapped.wrapping_neg());
+            } else if dec_i64(inner).is_none() || inner.len() == 2 {
                 push_text(&mut self.text, inner);
             }
             numbers_end = open;

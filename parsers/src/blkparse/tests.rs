@@ -231,3 +231,19 @@ fn quotes_and_remarks_are_dropped() {
     assert_eq!((rows.blocks[3].sector_512, rows.blocks[4].sector_512), (Some(0), Some(64)));
     assert_eq!(diag.warnings()[0].code, "annotated");
 }
+
+#[test]
+fn elapsed_times_below_zero_are_no_latencies() {
+    let line = |elapsed: &str| format!("{PREFIX}C   W 992 + 24 ({elapsed}) [0]\n");
+    let (rows, diag) = parse(&line("18446744071823058088"));
+    assert_eq!((rows.blocks.len(), rows.blocks[0].text.as_deref()), (1, None));
+    let warning = &diag.warnings()[0];
+    assert_eq!((warning.code, warning.text.contains("1886493528 ns below zero")), ("negative-latency", true));
+    assert_eq!(parse(&line("     100")).1.warnings(), []);
+}
+
+#[test]
+fn the_header_of_the_tracer_is_a_comment() {
+    let (rows, diag) = parse(&format!("# tracer: blk\n#\n{PREFIX}P   N [wl]\n"));
+    assert_eq!((rows.blocks.len(), diag.note_count("comment"), diag.rejected()), (1, 2, 0));
+}

@@ -133,7 +133,7 @@ impl IngestError {
             }
             Self::StdinTwice => "give each stream a file of its own, or join them with cat".into(),
             Self::NoMatch { .. } => "check the path".into(),
-            Self::Interrupted => "run the same command again: finished sources are reused".into(),
+            Self::Interrupted => "run the same command again".into(),
             Self::Walk { .. } | Self::BadOption { .. } => return None,
         })
     }

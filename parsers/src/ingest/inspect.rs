@@ -42,6 +42,7 @@ impl Inspected {
             self.diagnostics.warnings().iter().map(|w| super::note(w.count, w.first_line, &w.text)).collect();
         all.extend(self.cut.iter().map(|cut| format!("reading ended early: {cut}")));
         all.extend(self.facts.changed.iter().map(|how| format!("the file changed while it was read: {how}")));
+        all.extend(self.survey.remarks());
         if self.diagnostics.events() == 0 {
             all.push("it has no event".into());
         }

@@ -17,6 +17,7 @@
 
 mod error;
 mod inspect;
+mod midnight;
 mod plan;
 mod reader;
 mod recording;
@@ -186,6 +187,7 @@ pub fn ingest(
              trace version drop them, they may be missing",
         );
     }
+    midnight::settle_days(writer);
     warn_of_unordered_threads(writer);
     check_events(&paths, &report, writer, options)?;
     Ok(report)
@@ -262,9 +264,10 @@ fn one(
     let (head, input) = open_input(&path, open, &parts, options)?;
     writer.begin_source(key, ClockKind::Relative)?;
     let mut diag = if options.strict { Diagnostics::strict() } else { Diagnostics::new() };
-    let (read, found) = pump(&path, &head, input, format, &parse, options, writer, &mut diag, on_bytes)?;
+    let (read, mut found) = pump(&path, &head, input, format, &parse, options, writer, &mut diag, on_bytes)?;
     let clock = clock_kind(&diag, &parse, recording);
     writer.set_clock(clock);
+    let of_day = diag.options().get("clock").is_some_and(|c| c == "time-of-day");
     let mut notes: Vec<String> = diag.warnings().iter().map(|w| note(w.count, w.first_line, &w.text)).collect();
     if let Some(cut) = &read.cut {
         notes.push(format!("reading ended early: {cut}"));
@@ -283,6 +286,7 @@ fn one(
             ClockKind::Monotonic => recording.and_then(|r| r.start_monotonic_ns),
             ClockKind::TimeOfDay | ClockKind::Relative | ClockKind::Trace => None,
         },
+        births: if of_day && parse.tid.is_some() { std::mem::take(&mut found.births) } else { Vec::new() },
         notes,
     })?;
     let changed = read.facts.changed;

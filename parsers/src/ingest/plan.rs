@@ -79,8 +79,15 @@ pub fn plan(paths: &[PathBuf], options: &Options) -> Result<Plan, IngestError> {
                 continue;
             }
             set.retain(|part| !plan.inputs.iter().any(|i| i.parts.contains(part)));
-            let inputs = set.iter().map(|p| named(p, forced, options)).collect::<Result<Vec<_>, _>>()?;
-            plan.inputs.extend(merge_sets(inputs));
+            let (mut idle, mut busy): (Vec<_>, Vec<_>) = set.into_iter().partition(|p| is_idle_cpu(p));
+            if busy.is_empty() {
+                // Nothing at all was traced: the first of them says so.
+                busy.append(&mut idle);
+            }
+            let inputs = busy.iter().map(|p| named(p, forced, options)).collect::<Result<Vec<_>, _>>()?;
+            let mut inputs = merge_sets(inputs);
+            join_idle(&mut inputs, idle);
+            plan.inputs.extend(inputs);
         }
     }
     drop_repeated(&mut plan);
@@ -170,9 +177,13 @@ pub fn recordings_below(dir: &Path) -> Option<Several> {
 fn named(path: &Path, forced: Option<&'static dyn Format>, options: &Options) -> Result<Planned, IngestError> {
     let mut input = Input::open(path, options.limits)?;
     let bytes = input.bytes_expected();
-    let head = read_head(&mut input)?;
-    let format = chosen(&head, forced, &options.parse)
-        .map_err(|why| IngestError::Undetected { path: path.to_path_buf(), why })?;
+    let (head, cut) = read_head(&mut input)?;
+    let format = match (chosen(&head, forced, &options.parse), cut) {
+        (Ok(format), _) => format,
+        // What there is of a damaged file need not look like its format: the damage is the news.
+        (Err(_), Some(cut)) => return Err(cut.into()),
+        (Err(why), None) => return Err(IngestError::Undetected { path: path.to_path_buf(), why }),
+    };
     // A pipe gives its bytes once: what was looked at must be parsed too.
     let open = bytes.is_none().then_some((head, input));
     Ok(Planned {
@@ -227,7 +238,12 @@ fn directory(
             }
         }
     }
+    let mut idle = Vec::new();
     for path in files.iter().filter(|p| p.file_name().is_none_or(|n| n != "run.json")) {
+        if is_idle_cpu(path) {
+            idle.push(path.clone());
+            continue;
+        }
         let recording = recordings.get(&path.parent().map(Path::to_path_buf)).copied();
         match found(path, forced, options) {
             Ok((format, bytes)) => plan.inputs.push(Planned {
@@ -239,11 +255,18 @@ fn directory(
                 parts: Vec::new(),
                 open: None,
             }),
+            Err((_, false)) if is_document(path) => {
+                plan.skipped.push(Skipped::unwanted(path.clone(), "a text for people, no log"));
+            }
             Err((why, unreadable)) => plan.skipped.push(Skipped { path: path.clone(), why, unreadable }),
         }
     }
-    let found = plan.inputs.split_off(files_before);
-    let found = one_block_source(merge_sets(found), &mut plan.skipped);
+    let mut found = merge_sets(plan.inputs.split_off(files_before));
+    for path in join_idle(&mut found, idle) {
+        plan.skipped.push(Skipped::unwanted(path, DetectError::Empty.to_string()));
+    }
+    plan.skipped[skipped_before..].sort_by(|a, b| a.path.cmp(&b.path));
+    let found = one_block_source(found, &mut plan.skipped);
     plan.inputs.extend(found);
     exclude_known_files(&mut plan.inputs[files_before..]);
     let is_log = |i: &Planned| i.format.id() != crate::layout::Layout.id();
@@ -311,6 +334,27 @@ fn merge_sets(inputs: Vec<Planned>) -> Vec<Planned> {
         }
     }
     out
+}
+
+/// The file of a CPU that had nothing to trace: blktrace leaves it empty.
+fn is_idle_cpu(path: &Path) -> bool {
+    cpu_file(path).is_some() && fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() == 0)
+}
+
+/// Let the empty files of idle CPUs join the sets that they belong to, with no records; gives those without a set.
+fn join_idle(inputs: &mut [Planned], idle: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut alone = Vec::new();
+    for path in idle {
+        let set = cpu_file(&path).map(|(set, _)| set);
+        match inputs.iter_mut().find(|i| !i.parts.is_empty() && Some(&i.path) == set.as_ref()) {
+            Some(input) => {
+                input.parts.push(path);
+                input.parts.sort_by_key(|p| cpu_file(p).map(|(_, cpu)| cpu));
+            }
+            None => alone.push(path),
+        }
+    }
+    alone
 }
 
 /// A recording may keep its block trace in several forms; the same events must not count twice. blkparse's text
@@ -400,18 +444,33 @@ fn found(
         |e: kreplay_traces::error::Error| (e.to_string(), matches!(e, kreplay_traces::error::Error::Io { .. }));
     let mut input = Input::open(path, options.limits).map_err(cannot)?;
     let bytes = input.bytes_expected();
-    let head = read_head(&mut input).map_err(cannot)?;
-    let format = chosen(&head, forced, &options.parse).map_err(|e| (e.to_string(), false))?;
-    Ok((format, bytes))
+    let (head, cut) = read_head(&mut input).map_err(cannot)?;
+    match (chosen(&head, forced, &options.parse), cut) {
+        (Ok(format), _) => Ok((format, bytes)),
+        (Err(_), Some(cut)) => Err(cannot(cut)),
+        (Err(why), None) => Err((why.to_string(), false)),
+    }
 }
 
-/// The first bytes of an input; a read error after some bytes is left for the real reading to report.
-fn read_head(input: &mut Input) -> Result<Vec<u8>, kreplay_traces::error::Error> {
+/// A file that describes the others, by its name.
+fn is_document(path: &Path) -> bool {
+    let stem = path.file_stem().map(|s| s.to_string_lossy().to_ascii_uppercase());
+    let named = stem.is_some_and(|s| ["README", "LICENSE", "COPYING", "NOTES", "CHANGELOG"].contains(&s.as_str()));
+    let written =
+        path.extension().is_some_and(|e| ["md", "rst", "html", "pdf"].iter().any(|k| e.eq_ignore_ascii_case(k)));
+    named || written
+}
+
+/// The first bytes of an input, and the error that ended them, if one did: the real reading meets it again.
+fn read_head(
+    input: &mut Input,
+) -> Result<(Vec<u8>, Option<kreplay_traces::error::Error>), kreplay_traces::error::Error> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     let read = input.take(HEAD_BYTES as u64).read_to_end(&mut head);
     match read {
         Err(e) if head.is_empty() => Err(input.explain(e)),
-        _ => Ok(head),
+        Err(e) => Ok((head, Some(input.explain(e)))),
+        Ok(_) => Ok((head, None)),
     }
 }
 

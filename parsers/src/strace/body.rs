@@ -45,6 +45,20 @@ pub(super) fn unfinished_end(body: &[u8]) -> Option<usize> {
     None
 }
 
+/// Where the arguments of an `execve` end that goes on in another file (`strace -ff`): `<pid changed to 27667 ...>`. It is
+/// printed when the call has succeeded, because the thread has the id of its group's first thread from then on.
+pub(super) fn moved_end(body: &[u8]) -> Option<usize> {
+    let inner = body.trim_ascii_end().strip_suffix(b" ...>")?;
+    let open = memchr::memmem::rfind(inner, b" <pid changed to ")?;
+    inner[open + 17..].iter().all(u8::is_ascii_digit).then_some(open)
+}
+
+/// The thread that `+++ superseded by execve in pid 27774 +++` names.
+pub(super) fn superseded_by(body: &[u8]) -> Option<i64> {
+    let number = body.strip_prefix(b"+++ superseded by execve in pid ")?.trim_ascii_end().strip_suffix(b" +++")?;
+    crate::num::dec_i64(number)
+}
+
 /// `<... name resumed>rest`, also `<... name resumed> rest` and `<... name resumed #N>rest`: name and rest.
 pub(super) fn resumed_parts(body: &[u8]) -> Option<(&[u8], &[u8])> {
     let inner = body.strip_prefix(b"<... ")?;

@@ -80,7 +80,7 @@ impl Columns {
         match call.result {
             ResultRole::Fd => {
                 if let Some(path) = result.path.filter(|_| !self.path2.set) {
-                    push_unescaped(&mut self.path2.value, &mut self.scratch, path);
+                    push_unescaped(&mut self.path2.value, &mut self.scratch, plain(path));
                     self.path2.set = true;
                 }
             }
@@ -102,7 +102,7 @@ impl Columns {
                 let (word, path) = undecorate(arg);
                 self.fd = c_int(word).map(as_fd);
                 if let Some(path) = path {
-                    push_unescaped(&mut self.path.value, &mut self.scratch, path);
+                    push_unescaped(&mut self.path.value, &mut self.scratch, plain(path));
                     self.path.set = true;
                 }
             }
@@ -110,7 +110,7 @@ impl Columns {
                 let (word, path) = undecorate(arg);
                 self.fd2 = c_int(word).map(as_fd);
                 if let Some(path) = path {
-                    push_unescaped(&mut self.path2.value, &mut self.scratch, path);
+                    push_unescaped(&mut self.path2.value, &mut self.scratch, plain(path));
                     self.path2.set = true;
                 }
             }
@@ -123,7 +123,7 @@ impl Columns {
                 }
                 self.dir.clear();
                 if let Some(path) = path {
-                    push_unescaped(&mut self.dir.value, &mut self.scratch, path);
+                    push_unescaped(&mut self.dir.value, &mut self.scratch, plain(path));
                     self.dir.set = true;
                 }
             }
@@ -134,7 +134,7 @@ impl Columns {
             Role::OffAt => self.offset = arg.strip_prefix(b"[").and_then(leading_int),
             Role::Addr => self.addr = if arg == b"NULL" { Some(0) } else { c_int(word(arg)) },
             Role::Words => self.words(arg),
-            Role::Iov => self.len = field_sum(arg, b"iov_len="),
+            Role::Iov => self.len = field_sum(arg, b"iov_len=").or_else(|| vector_sum(arg)),
             Role::Stat => {
                 self.len = field(arg, b"st_size=").or_else(|| field(arg, b"stx_size=")).and_then(leading_int);
                 if let Some(mode) = field(arg, b"st_mode=").or_else(|| field(arg, b"stx_mode=")) {
@@ -241,6 +241,36 @@ fn field_sum(arg: &[u8], key: &[u8]) -> Option<i64> {
     (any && !rest.ends_with(b", ...]")).then_some(sum)
 }
 
+/// The sum of the lengths of a vector as strace printed it before 4.20: `[{"abc"..., 3}, {0x7ffe, 10}]`.
+fn vector_sum(arg: &[u8]) -> Option<i64> {
+    let mut rest = arg.strip_prefix(b"[")?;
+    let mut sum = 0i64;
+    loop {
+        rest = rest.strip_prefix(b"{")?;
+        let after = if rest.first() == Some(&b'"') { string_end(rest, 0)? } else { 0 };
+        let comma = after + memchr::memchr(b',', &rest[after..])?;
+        let close = comma + memchr::memchr(b'}', &rest[comma..])?;
+        sum = sum.checked_add(c_int(rest[comma + 1..close].trim_ascii())?)?;
+        rest = &rest[close + 1..];
+        match rest.strip_prefix(b", ") {
+            Some(more) => rest = more,
+            None => return (rest == b"]").then_some(sum),
+        }
+    }
+}
+
+/// A path without the kind and number of a device that `-yy` puts behind it: `/dev/sda<block 8:0>`.
+fn plain(path: &[u8]) -> &[u8] {
+    let device = || {
+        let inner = path.strip_suffix(b">")?;
+        let open = memchr::memrchr(b'<', inner)?;
+        let number = inner[open + 1..].strip_prefix(b"block ").or_else(|| inner[open + 1..].strip_prefix(b"char "))?;
+        let is_number = number.iter().all(|b| b.is_ascii_digit() || *b == b':');
+        (open > 0 && is_number && number.contains(&b':')).then(|| &path[..open])
+    };
+    device().unwrap_or(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,5 +285,29 @@ mod tests {
         );
         assert_eq!(field_sum(b"[{iov_base=\"\", iov_len=5}, ...]", b"iov_len="), None);
         assert_eq!(field_sum(b"0x7ffe", b"iov_len="), None);
+    }
+
+    #[test]
+    fn vectors_of_old_versions() {
+        assert_eq!(vector_sum(br#"[{"abc", 3}]"#), Some(3));
+        assert_eq!(vector_sum(br#"[{"a, 7}"..., 300}, {0x7ffe, 10}, {NULL, 0}]"#), Some(310));
+        for cut in [&br#"[{"abc", 3}, ...]"#[..], b"[]", b"0x7ffe", b"[{\"abc", b"[{1, x}]", b"[{1, 2} 3]"] {
+            assert_eq!(vector_sum(cut), None, "{}", String::from_utf8_lossy(cut));
+        }
+    }
+
+    #[test]
+    fn devices_come_without_their_kind_and_number() {
+        let cases: [(&[u8], &[u8]); 6] = [
+            (b"/dev/sda<block 8:0>", b"/dev/sda"),
+            (b"/dev/pts/3<char 136:3>", b"/dev/pts/3"),
+            (b"/a<b>", b"/a<b>"),
+            (b"/a<block 8>", b"/a<block 8>"),
+            (b"<block 8:0>", b"<block 8:0>"),
+            (b"TCP:[1.2.3.4:5->6.7.8.9:1]", b"TCP:[1.2.3.4:5->6.7.8.9:1]"),
+        ];
+        for (printed, path) in cases {
+            assert_eq!(plain(printed), path);
+        }
     }
 }

@@ -21,7 +21,7 @@ use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
 use crate::lines::{Line, LineParser, Lines};
 use crate::num::unquote;
-use body::{call_paren, last_end, remark, resumed_parts, unfinished_end};
+use body::{call_paren, last_end, moved_end, remark, resumed_parts, superseded_by, unfinished_end};
 use calls::ResultRole;
 use clock::Clock;
 use columns::Columns;
@@ -83,6 +83,9 @@ struct StraceLines {
     joined: Vec<u8>,
     /// A call without an end: output of the traced program may have been printed into it.
     cut: Option<Cut>,
+    /// The file of one thread (`-ff`): a thread that took over its id had begun its `execve` in a file of its own.
+    one_thread: bool,
+    taken_over: bool,
     /// Inside of a `-c`/`-C` table.
     summary: bool,
 }
@@ -107,6 +110,8 @@ impl StraceLines {
             bare: false,
             joined: Vec::new(),
             cut: None,
+            one_thread: options.tid.is_some(),
+            taken_over: false,
             summary: false,
         }
     }
@@ -208,7 +213,7 @@ impl StraceLines {
         let Some(open) = self.tasks.take_open(tid) else { return };
         let text = std::mem::take(self.tasks.text_of(tid));
         let args = lex::arg_list(&text[open.name_len..]);
-        let start = Start { tid, time_ns: open.time_ns, line: open.line, is_end: false };
+        let start = Start { tid: open.tid, time_ns: open.time_ns, line: open.line, is_end: false };
         let (name, rest) = text.split_at(open.name_len);
         self.emit(name, rest, &args.args, &CallResult::default(), start, None, true, out);
         *self.tasks.text_of(tid) = text;
@@ -228,6 +233,7 @@ impl StraceLines {
         };
         // The thread may have been printed without its id in one of the halves.
         if !self.tasks.has_open(start.tid)
+            && (start.tid == self.default_tid || self.tasks.knows(0))
             && let Some(tid) = self.tasks.only_open(name).filter(|tid| *tid == 0 || start.tid == self.default_tid)
         {
             start.tid = tid;
@@ -244,9 +250,14 @@ impl StraceLines {
                 joined.extend_from_slice(&text[open.name_len..]);
                 joined.extend_from_slice(rest);
                 let dur = self.clock.fine().then_some(start.time_ns.saturating_sub(open.time_ns)).filter(|d| *d >= 0);
-                let began = Start { tid: start.tid, time_ns: open.time_ns, line: open.line, is_end: false };
+                let began = Start { tid: open.tid, time_ns: open.time_ns, line: open.line, is_end: false };
                 match self.call(&joined, open.name_len, began, dur, out) {
-                    Ok(()) => Outcome::Note("resumed"),
+                    Ok(()) => {
+                        if open.tid != start.tid {
+                            self.tasks.name_as(start.tid, open.tid);
+                        }
+                        Outcome::Note("resumed")
+                    }
                     Err((reason, _)) => {
                         // The first half was counted as an event: it stays one, without a result.
                         self.tasks.reopen(start.tid, open);
@@ -254,6 +265,10 @@ impl StraceLines {
                         Outcome::Reject(reason, Some(body_at))
                     }
                 }
+            }
+            // The file of the thread that began it has the whole row.
+            None if open.is_none() && std::mem::take(&mut self.taken_over) && name.starts_with(b"execve") => {
+                Outcome::Note("resumed")
             }
             None => {
                 if let Some(open) = open {
@@ -293,6 +308,9 @@ impl LineParser for StraceLines {
             }
             self.give_up(out, diag);
         }
+        if self.tasks.full() {
+            self.make_room(line.number, out, diag);
+        }
         let p = prefix(bytes);
         let body = &bytes[p.body..];
         let Some(&first) = body.first() else {
@@ -313,6 +331,13 @@ impl LineParser for StraceLines {
                 let Some(paren) = call_paren(body) else { return Outcome::Reject(&NOT_A_CALL, Some(shift + p.body)) };
                 let start = self.start(&p, line, diag);
                 self.abandon(start.tid, out);
+                if let Some(end) = moved_end(body) {
+                    let text = &body[paren + 1..end.max(paren + 1)];
+                    let args = lex::arg_list(text);
+                    let done = CallResult { ret: Some(0), ..CallResult::default() };
+                    self.emit(&body[..paren], text, &args.args, &done, start, None, false, out);
+                    return Outcome::Event;
+                }
                 if let Some(end) = unfinished_end(body) {
                     self.tasks.open(start.tid, &body[..paren], &body[paren + 1..end], start.time_ns, line.number);
                     return Outcome::Event;
@@ -347,6 +372,10 @@ impl LineParser for StraceLines {
             b'+' if body.starts_with(b"+++ ") => {
                 let start = self.start(&p, line, diag);
                 self.abandon(start.tid, out);
+                if let Some(thread) = superseded_by(body) {
+                    let joined = self.tasks.take_over(start.tid, thread);
+                    self.taken_over = self.one_thread && !joined;
+                }
                 Outcome::Note("exit")
             }
             _ => Outcome::Reject(&NOT_A_CALL, Some(shift + p.body)),
@@ -371,6 +400,31 @@ impl StraceLines {
         self.default_tid = tid;
         diag.warn("strace-first-thread", Some(line), || {
             format!("calls before this line without a thread id (0) are those of thread {tid}; record with -o FILE")
+        });
+    }
+
+    /// Put away the threads that were silent for longest, with the calls that they have open.
+    #[cold]
+    fn make_room(&mut self, line: i64, out: &mut dyn EventSink, diag: &mut Diagnostics) {
+        let mut oldest = self.tasks.oldest();
+        // The thread of lines without an id has a place of its own.
+        oldest.retain(|tid| *tid != self.default_tid);
+        if oldest.is_empty() {
+            return;
+        }
+        let mut unfinished = 0u64;
+        for tid in &oldest {
+            unfinished += u64::from(self.tasks.has_open(*tid));
+            self.abandon(*tid, out);
+        }
+        self.tasks.forget(&oldest, out);
+        diag.warn("strace-many-threads", Some(line), || {
+            format!(
+                "more threads, or begun calls, than are kept at once: {} threads that were silent for longest were put \
+                 away, {unfinished} of them within a call; if that call ends later, it counts as one whose beginning is \
+                 not in the log",
+                oldest.len()
+            )
         });
     }
 

@@ -410,3 +410,74 @@ fn a_terminal_prints_the_first_thread_without_its_id() {
     assert_eq!((diag.rejected(), diag.warnings()[0].code), (0, "strace-first-thread"));
     assert_eq!(rows.processes, [(11, None, None), (12, Some(11), None)]);
 }
+
+#[test]
+fn an_execve_that_ends_in_the_first_thread_is_one_call() {
+    let text = "4 1600000000.000001 futex(0x7f, FUTEX_WAIT, 0, NULL) = ?\n\
+        5 1600000000.000002 execve(\"/bin/x\", [\"x\"], 0x7 /* 3 vars */ <unfinished ...>\n\
+        4 1600000000.000003 +++ superseded by execve in pid 5 +++\n\
+        4 1600000000.000004 <... execve resumed>) = 0 <0.000001>\n\
+        4 1600000000.000005 brk(NULL) = 0x5000\n";
+    let (rows, diag) = parse(text);
+    let calls: Vec<_> = rows.syscalls.iter().map(|c| (c.call.as_str(), c.tid, c.ret, c.unfinished)).collect();
+    let expected = [("futex", 4, None, false), ("execve", 5, Some(0), false), ("brk", 4, Some(0x5000), false)];
+    assert_eq!(calls, expected);
+    assert_eq!((rows.syscalls[1].path.as_deref(), rows.syscalls[1].line), (Some("/bin/x"), 2));
+    assert_eq!((diag.note_count("resumed"), diag.note_count("exit"), diag.warnings().len()), (1, 1, 0));
+    let comm = |tid: i64| rows.processes.iter().find(|p| p.0 == tid).and_then(|p| p.2.clone());
+    assert_eq!(comm(4).as_deref(), Some("x"));
+    // Without the first half in the log it is a call without a beginning.
+    let (rows, diag) = parse(text.split_once("\n5 ").map(|t| t.1.split_once('\n').unwrap().1).unwrap());
+    assert_eq!((rows.syscalls.len(), diag.warnings()[0].code), (2, "strace-orphan-resumed"));
+}
+
+#[test]
+fn an_execve_over_the_files_of_two_threads_is_one_call() {
+    let of = |tid: i64, text: &str| {
+        let options = ParseOptions { tid: Some(tid), ..ParseOptions::default() };
+        let (rows, diag) = crate::parse_all(&Strace, &options, text.as_bytes());
+        assert!(diag.adds_up());
+        (rows.syscalls, diag)
+    };
+    let (thread, _) = of(5, "1600000000.000002 execve(\"/bin/x\", [\"x\"], 0x7 /* 3 vars */ <pid changed to 4 ...>\n");
+    assert_eq!((thread.len(), thread[0].ret, thread[0].unfinished), (1, Some(0), false));
+    assert_eq!(thread[0].path.as_deref(), Some("/bin/x"));
+    let text = "1600000000.000003 +++ superseded by execve in pid 5 +++\n\
+        1600000000.000004 <... execve resumed>) = 0\n1600000000.000005 brk(NULL) = 0x5000\n";
+    let (leader, diag) = of(4, text);
+    assert_eq!((leader.len(), diag.note_count("resumed"), diag.warnings().len()), (1, 1, 0));
+}
+
+#[test]
+fn vectors_and_devices_of_other_versions() {
+    assert_eq!(call(r#"writev(3, [{"abc", 3}, {""..., 10}], 2) = 13"#).len_bytes, Some(13));
+    let c = call(r#"read(3</dev/sda<block 8:0>>, "", 512) = 512"#);
+    assert_eq!((c.fd, c.path.as_deref()), (Some(3), Some("/dev/sda")));
+    let c = call(r#"openat(AT_FDCWD</>, "dev/tty", O_RDWR) = 3</dev/tty<char 5:0>>"#);
+    assert_eq!((c.path.as_deref(), c.path2.as_deref()), (Some("/dev/tty"), Some("/dev/tty")));
+    assert_eq!(call(r#"read(3</tmp/a>(deleted), "x", 10) = 1"#).path.as_deref(), Some("/tmp/a"));
+}
+
+#[test]
+fn many_calls_without_a_beginning_take_no_more_than_their_share() {
+    // Each thread is new and each second half has no first: a search over all threads would take minutes.
+    let text: String = (1..=60_000).map(|i| format!("{i} 1600000000.000001 <... read resumed>) = 0\n")).collect();
+    let begin = std::time::Instant::now();
+    let (rows, _) = parse(&text);
+    assert_eq!(rows.syscalls.len(), 60_000);
+    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+}
+
+#[test]
+fn few_calls_before_a_table_are_a_log_of_calls() {
+    let text = b"write(1, \"a\", 1) = 1\n+++ exited with 0 +++\n\
+        % time     seconds  usecs/call     calls    errors syscall\n\
+        ------ ----------- ----------- --------- --------- ----------------\n\
+        \x20 0.00    0.000000           0         1           write\n\
+        ------ ----------- ----------- --------- --------- ----------------\n\
+        100.00    0.000000           0         1           total\n";
+    let id = |text| crate::registry::detect(Head { bytes: text, complete: true }).map(|f| f.id()).ok();
+    assert_eq!(id(text), Some("strace"));
+    let table = &text[text.iter().position(|b| *b == b'%').unwrap()..];
+    assert_eq!(id(table), Some("strace-summary"));
+}

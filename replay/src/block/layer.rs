@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kreplay_traces::units::Nanos;
 
 use super::device::{self, AnyDevice, Device, Transfer};
-use super::elevator;
+use super::elevator::{self, Elevator};
 use super::error::ConfigError;
 use super::qos::Qos;
 use super::queue::{Limits, Queue};
@@ -85,7 +85,8 @@ impl BlockLayer {
             device_depth: attached.queue_depth,
             scheduler,
         };
-        let (slots, batch) = slots::sizes(queue, machine);
+        let least = elevator::build(&config.elevator)?;
+        let (slots, batch) = slots::sizes(queue, machine, |total| least.least_tags(total));
         if slots < 2 {
             let what = format!("{slots}: one slot per direction is the least that can work (0 = by memory size)");
             return Err(ConfigError::OutOfRange { key: "queue.slots", what });
@@ -359,6 +360,11 @@ impl BlockLayer {
     #[cfg(test)]
     pub(super) fn slots_and_requests(&self, dev: DevId) -> (u32, usize) {
         (self.slots[dev as usize].idle(), self.units[dev as usize].queue.rqs.live())
+    }
+
+    /// Number of disks.
+    pub fn devices(&self) -> u32 {
+        self.units.len() as u32
     }
 
     /// Time that a device has worked, requests in service counted in full.

@@ -440,3 +440,27 @@ fn mq_deadline_of_6_5_goes_on_by_place_before_it_by_the_next_request_of_then() {
     };
     assert_eq!([order(false), order(true)], [1, 2]);
 }
+
+#[test]
+fn a_lower_class_waits_until_nothing_above_it_is_under_way() {
+    let mut c = config("mq-deadline");
+    c.queue.head_active = false;
+    if let crate::config::DeviceConfig::Rotating { queue_depth, .. } = &mut c.device {
+        *queue_depth = 4;
+    }
+    let mut layer = layer(&c);
+    let class = |class| Hints { class, ..Hints::default() };
+    for (sector, tag, hints) in [(0, 1, class(IoClass::RealTime)), (1000, 2, class(IoClass::BestEffort))] {
+        assert_ne!(layer.submit_as(0, bio(Dir::Write, sector, tag, 0), hints, Nanos::ZERO), Submit::Full);
+    }
+    layer.unplug_all();
+    let first = layer.start(Nanos::ZERO).expect("the real-time one");
+    assert!(layer.start(Nanos::ZERO).is_none(), "the other has to wait");
+    // Its end does not run the queue; a new arrival or the timer does.
+    let mut done = Vec::new();
+    layer.complete(0, first.rq, Nanos::from_millis(1), &mut done);
+    assert!(layer.start(Nanos::from_millis(1)).is_none());
+    let again = layer.timer().expect("it is looked at again");
+    assert_eq!(again, Nanos::from_millis(3));
+    assert!(layer.start(again).is_some());
+}

@@ -21,6 +21,9 @@ const BURST: Nanos = Nanos::from_micros(100);
 /// With unplug events: so late a task has released its plug list, even if the event is missing.
 const FORGOTTEN: Nanos = Nanos::from_millis(10);
 
+/// What the compiler looks at.
+const COLUMNS: [&str; 9] = ["time_ns", "dev", "action", "rwbs", "sector_512", "len_bytes", "pid", "comm", "line"];
+
 /// Block rows in time order, to be read more than once.
 pub trait Rows {
     /// Calls `visit` with every row.
@@ -32,7 +35,7 @@ pub trait Rows {
 
 impl Rows for &TraceDir {
     fn each(&mut self, visit: &mut dyn FnMut(&BlockRow<'_>)) -> Result<(), Error> {
-        self.blocks()?.for_each(|row| visit(&row))
+        self.blocks()?.only(&COLUMNS).visit(visit)
     }
 }
 
@@ -196,6 +199,8 @@ struct Compiler {
     states: Vec<TaskState>,
     /// Bios not complete yet: (device, first sector, number) to sectors left.
     open: BTreeMap<(u16, u64, u32), u64>,
+    /// Keys of those that a completion finishes.
+    done: Vec<(u16, u64, u32)>,
     /// Longest of them ever, sectors: how far back an overlapping one can begin.
     longest: u64,
     /// Flushes not complete yet, oldest first.
@@ -317,11 +322,9 @@ impl Compiler {
         self.before(task, number, at);
         let state = &mut self.states[task as usize];
         let waits = state.completed.len() as u32;
-        let think = if waits > 0 {
-            at.saturating_sub(state.completed_at)
-        } else {
-            state.last.map_or(at, |l| at.saturating_sub(self.program.actions[l as usize].at))
-        };
+        // While it slept for a tag of its last bio it did not think.
+        let since = state.last.map_or(Nanos::ZERO, |l| self.program.actions[l as usize].at.max(state.busy));
+        let think = at.saturating_sub(if waits > 0 { since.max(state.completed_at) } else { since });
         for done in state.completed.drain(..) {
             self.program.actions[done as usize].waited_by = number;
         }
@@ -452,7 +455,7 @@ impl Compiler {
         }
         let end = sector.saturating_add(nr);
         let from = (dev, sector.saturating_sub(self.longest), 0);
-        let mut done = Vec::new();
+        let mut done = std::mem::take(&mut self.done);
         for (&(d, s, number), left) in self.open.range_mut(from..(dev, end, 0)) {
             let a = &self.program.actions[number as usize];
             let overlap = end.min(s + u64::from(a.nr)).saturating_sub(sector.max(s));
@@ -463,10 +466,11 @@ impl Compiler {
                 }
             }
         }
-        for key in done {
+        for key in done.drain(..) {
             self.open.remove(&key);
             self.finished(key.2, at);
         }
+        self.done = done;
     }
 
     fn finished(&mut self, number: u32, at: Nanos) {

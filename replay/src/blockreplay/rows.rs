@@ -23,7 +23,8 @@ pub fn replay(
     abort: &AtomicBool,
 ) -> Result<Replayed, BlockReplayError> {
     let clients = (0..program.tasks.len() as u32).map(client).collect();
-    let mut rows = Rows { sink, clients };
+    let each = sink.wants_each();
+    let mut rows = Rows { sink, clients, each };
     let end = run(program, config, pacing, &mut rows, abort)?;
     for client in &rows.clients {
         rows.sink.client(client);
@@ -48,11 +49,15 @@ fn client(task: u32) -> ClientRow {
 struct Rows<'a> {
     sink: &'a mut dyn ResultSink,
     clients: Vec<ClientRow>,
+    /// Rows of single requests and bios are wanted.
+    each: bool,
 }
 
 impl Observe for Rows<'_> {
     fn request(&mut self, rec: &IoRecord) {
-        self.sink.io(rec);
+        if self.each {
+            self.sink.io(rec);
+        }
     }
 
     fn bio(&mut self, a: &Action, done: &BioDone) {
@@ -66,18 +71,20 @@ impl Observe for Rows<'_> {
         };
         blame.add(cause, dur.saturating_sub(done.slept));
         let len = Bytes(u64::from(a.nr) * SECTOR_BYTES);
-        self.sink.call(&CallRow {
-            task: a.task,
-            line: a.line,
-            op,
-            file: None,
-            offset: Some(Bytes(a.sector * SECTOR_BYTES)),
-            len: Some(len),
-            start: done.q,
-            dur,
-            recorded: a.done.checked_sub(a.at).filter(|_| a.done != Nanos::MAX),
-            blame,
-        });
+        if self.each {
+            self.sink.call(&CallRow {
+                task: a.task,
+                line: a.line,
+                op,
+                file: None,
+                offset: Some(Bytes(a.sector * SECTOR_BYTES)),
+                len: Some(len),
+                start: done.q,
+                dur,
+                recorded: a.done.checked_sub(a.at).filter(|_| a.done != Nanos::MAX),
+                blame,
+            });
+        }
         let c = &mut self.clients[a.task as usize];
         c.start = Some(c.start.map_or(done.q, |s| s.min(done.q)));
         c.end = Some(c.end.map_or(done.c, |e| e.max(done.c)));
@@ -85,7 +92,8 @@ impl Observe for Rows<'_> {
             Dir::Read => c.bytes_read += len,
             Dir::Write => c.bytes_written += len,
         }
-        c.blame.merge(&blame);
+        c.blame.add(Cause::Slot, done.slept);
+        c.blame.add(cause, dur.saturating_sub(done.slept));
     }
 
     fn second(&mut self, time: Nanos, moved: [u64; 2], queued: u64) {

@@ -306,3 +306,24 @@ proptest! {
         prop_assert_eq!(again.requests, seen.requests);
     }
 }
+
+#[test]
+fn the_lock_up_of_0_01_needs_a_command_in_service() {
+    let config = |hits: Vec<u64>| {
+        let mut c: Config = toml::from_str(include_str!("../../tests/fixtures/block/variant.toml")).expect("fixture");
+        c.elevator.policy = "linux-0.01".to_owned();
+        c.elevator.irq_during_sort = hits;
+        c.queue.head_active = true;
+        c.queue.plugging = false;
+        c
+    };
+    // Each read comes when the one before is done long since, but for the third, which comes while the second is served.
+    let rows: Vec<_> =
+        [0, 1_000_000, 1_000_100, 2_000_000].into_iter().map(|us| row(us, "Q", "R", us, 8, us)).collect();
+    let done = |hits: Vec<u64>| {
+        let (seen, end) = play(&program(&rows), &config(hits), Pacing::Recorded);
+        (seen.bios.len(), end.finished)
+    };
+    assert_eq!(done(vec![1]), (4, true), "the disk idles at submission 1: no interrupt meets it");
+    assert_eq!(done(vec![2]), (2, false), "at submission 2 it works: nothing is started any more");
+}

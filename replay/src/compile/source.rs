@@ -45,6 +45,8 @@ pub struct DeviceFact {
     pub sectors: Option<Sectors>,
     /// First sectors of its partitions, ascending; empty = the file system starts at sector 0.
     pub partitions: Vec<Sectors>,
+    /// Its files are an ext2 file system.
+    pub ext2: bool,
 }
 
 /// What is known of the recorded machine as far as compiling needs it.

@@ -99,6 +99,7 @@ fn machine(m: &MachineInfo) -> MachineFacts {
                 name: d.name.clone().unwrap_or_else(|| format!("{}:{}", d.dev >> 20, d.dev & 0xf_ffff)),
                 sectors: d.sectors.map(Sectors),
                 partitions: d.partitions.iter().copied().map(Sectors).collect(),
+                ext2: m.mounts.iter().any(|mount| mount.dev == Some(d.dev) && mount.fs.as_deref() == Some("ext2")),
             })
             .collect(),
         tracer_floor: None,

@@ -3,7 +3,7 @@
 
 use super::priority;
 use crate::block;
-use crate::config::{AllocPolicy, Config, DeviceConfig, QueueConfig, ReclaimPolicy, WritebackPolicy};
+use crate::config::{AllocPolicy, Config, DeviceConfig, QueueConfig, WritebackPolicy};
 use crate::variant::nearest_or_longer;
 use crate::writeback::MAX_BATCH;
 
@@ -68,12 +68,15 @@ pub fn ranges(c: &Config) -> Result<(), Wrong> {
     within_kib("writeback.balanced.device-limit-kib", b.device_limit_kib, 0, MOST_RAM_KIB)?;
     within_kib("writeback.balanced.start-kib-s", b.start_kib_s, 4, MOST_RAM_KIB)?;
     within_kib("writeback.balanced.start-rate-kib-s", b.start_rate_kib_s, 4, MOST_RAM_KIB)?;
-    if c.writeback.policy == WritebackPolicy::Balanced && c.reclaim.policy != ReclaimPolicy::Workingset {
-        let what = "balanced write-out counts dirty pages by file, which only reclaim.policy \"workingset\" keeps";
+    if c.writeback.policy == WritebackPolicy::Balanced && !c.reclaim.policy.detects_refaults() {
+        let what = "balanced write-out counts dirty pages by file, which only reclaim.policy \"workingset\" and \"generations\" keep";
         return Err(("writeback.policy", what.to_owned()));
     }
-    if c.reclaim.policy == ReclaimPolicy::Workingset && c.alloc.policy != AllocPolicy::Watermarks {
-        return Err(("reclaim.policy", "\"workingset\" needs alloc.policy \"watermarks\"".to_owned()));
+    if c.reclaim.policy.detects_refaults() && c.alloc.policy != AllocPolicy::Watermarks {
+        return Err((
+            "reclaim.policy",
+            "\"workingset\" and \"generations\" need alloc.policy \"watermarks\"".to_owned(),
+        ));
     }
     within("writeback.expire-ms", c.writeback.expire_ms, 0, MOST_MS)?;
     queue(&c.queue)?;

@@ -76,6 +76,9 @@ pub struct DeadlineConfig {
     pub next_by_place: bool,
     /// mq-deadline: scheduler tags that writes and asynchronous reads may use; 0 = all (6.1's default).
     pub async_depth: u32,
+    /// mq-deadline: tags that its narrowest limit leaves, as it tells the bitmap of tags, which wakes sleepers by the batch of that;
+    /// 0 = all. 1 since 6.11.
+    pub least_tags: u32,
 }
 
 impl Default for DeadlineConfig {
@@ -89,6 +92,7 @@ impl Default for DeadlineConfig {
             prio_aging_expire_ms: 10_000,
             next_by_place: false,
             async_depth: 0,
+            least_tags: 0,
         }
     }
 }
@@ -215,6 +219,8 @@ pub struct BfqConfig {
     pub max_budget: u64,
     /// Raise the weights of interactive and soft real-time processes.
     pub low_latency: bool,
+    /// As `least-tags` of the deadline schedulers; 0 = three of sixteen, its own narrowest limit. 1 since 6.18.
+    pub least_tags: u32,
 }
 
 impl Default for BfqConfig {
@@ -228,6 +234,7 @@ impl Default for BfqConfig {
             timeout_sync_ms: 125,
             max_budget: 0,
             low_latency: true,
+            least_tags: 0,
         }
     }
 }

@@ -54,6 +54,18 @@ impl Default for WorkingsetConfig {
     }
 }
 
+/// Generations of pages (`mm/vmscan.c` with `CONFIG_LRU_GEN`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct GenerationsConfig {
+    /// New pages of files enter the second oldest of more than three generations, not the oldest: 6.12.
+    pub enters_second: bool,
+    /// The rework of 6.14: pages enter by their signs of use; a shadow is recent for four generations, not one; all tiers count
+    /// when kinds are compared; tiers are weighed 2:3, not 1:2; a generation begins whenever only two are left, however large
+    /// they are.
+    pub reworked: bool,
+}
+
 /// Dirty throttling by rate, flusher and journal (`mm/page-writeback.c`, `fs/fs-writeback.c`, `fs/jbd2`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -72,6 +84,11 @@ pub struct BalancedConfig {
     pub extent_pages: u32,
     /// The journal's commit interval, ms; 0 = the file system has no journal that costs I/O.
     pub commit_ms: u64,
+    /// The log is empty when the trace begins, as after mounting: the first commit writes the journal's superblock first.
+    pub journal_empty: bool,
+    /// What changes is copied into the log's memory, so that nobody waits for blocks on their way to the log: xfs. Else
+    /// whoever must change such a block waits: jbd2.
+    pub journal_copies: bool,
 }
 
 impl Default for BalancedConfig {
@@ -84,6 +101,8 @@ impl Default for BalancedConfig {
             start_rate_kib_s: 102_400,
             extent_pages: 2048,
             commit_ms: 5000,
+            journal_empty: false,
+            journal_copies: false,
         }
     }
 }

@@ -78,6 +78,9 @@ pub struct ReclaimConfig {
     /// Rules of [`ReclaimPolicy::Workingset`].
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub workingset: super::WorkingsetConfig,
+    /// Rules of [`ReclaimPolicy::Generations`].
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub generations: super::GenerationsConfig,
 }
 
 /// The clock over all frames of 2.2.
@@ -112,6 +115,16 @@ pub enum ReclaimPolicy {
     /// Active and inactive lists of file and of anonymous pages, with refault detection: since 3.15. See
     /// [`super::WorkingsetConfig`].
     Workingset,
+    /// Generations of pages, tiers and refault feedback: the multi-generational LRU, an option since 6.1. See
+    /// [`super::GenerationsConfig`] and, for what both share, [`super::WorkingsetConfig`].
+    Generations,
+}
+
+impl ReclaimPolicy {
+    /// Evicted pages leave a shadow, and dirty pages are counted by file.
+    pub fn detects_refaults(self) -> bool {
+        matches!(self, Self::Workingset | Self::Generations)
+    }
 }
 
 /// Active pages that a pass looks at.

@@ -36,6 +36,8 @@ pub struct Plan {
     pub picked: Option<Vec<(usize, usize, u64)>>,
     /// Pacing in words, as it goes to the engine.
     pub pacing: String,
+    /// Keep no rows of single requests and operations.
+    pub totals_only: bool,
     /// Version of the code; [`code_version`] outside of tests.
     pub code_version: String,
 }
@@ -81,11 +83,21 @@ impl CellSpec<'_> {
         let mut hash = blake3::Hasher::new_derive_key("kreplay cell, version 1");
         let config = self.variant.config_hash();
         let seed = self.seed.to_string();
-        for part in [&self.trace.program.trace_id, &config, &seed, &self.plan.pacing, &self.plan.code_version] {
+        for part in [&self.trace.program.trace_id, &config, &seed, &self.pacing(), &self.plan.code_version] {
             // Each part's length first: no two lists of parts have the same bytes.
             hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
         hash.finalize().to_hex().to_string()
+    }
+
+    pub(super) fn totals_only(&self) -> bool {
+        self.plan.totals_only
+    }
+
+    /// How it was played, in words: cells without rows are other cells.
+    fn pacing(&self) -> String {
+        let without = if self.plan.totals_only { ", totals only" } else { "" };
+        format!("{}{without}", self.plan.pacing)
     }
 
     /// Its folder below the results folder, in hive style.
@@ -103,7 +115,7 @@ impl CellSpec<'_> {
             trace_path: self.trace.path.as_ref().map(|p| p.display().to_string()),
             variant: self.variant.name.clone(),
             seed: self.seed,
-            pacing: self.plan.pacing.clone(),
+            pacing: self.pacing(),
             config: self.variant.config.clone(),
             config_hash: self.variant.config_hash(),
             code_version: self.plan.code_version.clone(),

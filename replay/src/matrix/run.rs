@@ -176,7 +176,12 @@ impl Runner<'_> {
         engine: &dyn Simulate,
     ) -> Result<Ended, CellError> {
         let program = &cell.trace.program;
-        let mut sink = Watched { writer: CellWriter::create(target, program)?, number, watch: self.watch };
+        let mut sink = Watched {
+            writer: CellWriter::create(target, program)?,
+            totals_only: cell.totals_only(),
+            number,
+            watch: self.watch,
+        };
         let end = engine.simulate(program, cell.variant, cell.seed, &mut sink, self.abort);
         // A full disk makes the engine stop early; the disk is then the reason to tell.
         if let Some(error) = sink.writer.take_error() {
@@ -252,16 +257,21 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 /// Passes rows on and tells the watcher of each simulated second.
 struct Watched<'a, 'p> {
     writer: CellWriter<'p>,
+    totals_only: bool,
     number: usize,
     watch: &'a (dyn Fn(Progress<'_>) + Sync),
 }
 
 impl ResultSink for Watched<'_, '_> {
     fn io(&mut self, row: &IoRecord) {
-        self.writer.io(row);
+        if !self.totals_only {
+            self.writer.io(row);
+        }
     }
     fn call(&mut self, row: &CallRow) {
-        self.writer.call(row);
+        if !self.totals_only {
+            self.writer.call(row);
+        }
     }
     fn sample(&mut self, row: &SampleRow) {
         (self.watch)(Progress::At(self.number, row.time));
@@ -281,6 +291,9 @@ impl ResultSink for Watched<'_, '_> {
     }
     fn counters(&mut self, counters: &Counters) {
         self.writer.counters(counters);
+    }
+    fn wants_each(&self) -> bool {
+        !self.totals_only
     }
     fn failed(&self) -> bool {
         self.writer.failed()

@@ -48,6 +48,7 @@ fn plan(latencies: &str, seeds: u64) -> Plan {
         picked: None,
         seeds: (1..=seeds).collect(),
         pacing: "closed".to_owned(),
+        totals_only: false,
         code_version: "test".to_owned(),
     }
 }
@@ -158,6 +159,6 @@ fn the_cell_file_says_what_was_run() {
     assert_eq!(info.header.config, cell.variant.config);
     assert_eq!(info.header.variant, "linux-2.4.16+elevator.read-latency=64");
     assert!(info.finished);
-    assert_eq!(info.tables["counters"].rows, 31);
+    assert_eq!(info.tables["counters"].rows, 32);
     info.verify(&folder).unwrap();
 }

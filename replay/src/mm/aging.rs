@@ -53,7 +53,7 @@ impl Mm {
             }
             List::Inactive => self.inactive.push_head(&mut self.pages, id),
             List::Clean => self.clean[zone].push_head(&mut self.pages, id),
-            List::None | List::AnonActive | List::AnonInactive => {}
+            List::None | List::AnonActive | List::AnonInactive | List::Generation => {}
         }
         self.hot[id as usize] = 0;
     }

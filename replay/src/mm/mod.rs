@@ -9,6 +9,7 @@ pub mod aging;
 pub mod buffer;
 pub mod clock;
 pub mod evictions;
+pub mod generations;
 pub mod lru;
 pub mod namecache;
 pub mod page;
@@ -23,6 +24,7 @@ use crate::results::Counters;
 use buffer::{BufList, BufferLists};
 use clock::Clock;
 use evictions::Evictions;
+use generations::Generations;
 use kreplay_traces::units::Nanos;
 use lru::Lru;
 use namecache::NameCache;
@@ -70,6 +72,8 @@ pub struct Mm {
     pub spaces: AddressSpaces,
     /// Dentries and inodes.
     pub names: NameCache,
+    /// How fast they shrink.
+    names_half_life: namecache::HalfLife,
     /// Totals.
     pub counters: Counters,
     /// Pages that were unlocked or whose buffer was: their waiters are to be woken.
@@ -152,13 +156,19 @@ impl Mm {
             }),
             twins: if clocked { program.pages } else { 0 },
             write_mark: config.reclaim.write_mark,
-            ws: (config.reclaim.policy == ReclaimPolicy::Workingset)
-                .then(|| Workingset::new(n, program.files.len(), config.machine.swap > 0)),
+            ws: config.reclaim.policy.detects_refaults().then(|| {
+                let mut ws = Workingset::new(n, program.files.len(), config.machine.swap > 0);
+                if config.reclaim.policy == ReclaimPolicy::Generations {
+                    ws.generations = Some(Box::new(Generations::new(config.reclaim.generations)));
+                }
+                ws
+            }),
             now: Nanos::ZERO,
             bufs: BufferLists::new(n),
             swap: SwapSpace::new((config.machine.swap / 4).min(u64::from(u32::MAX)) as u32),
             spaces: AddressSpaces::new(program),
             names,
+            names_half_life: namecache::HalfLife::default(),
             counters: Counters { min_free_kib: free * 4, ..Counters::default() },
             zones,
             unlocked: Vec::new(),
@@ -234,6 +244,9 @@ impl Mm {
             self.accessed_aged(id, rules);
             return;
         }
+        if self.use_in_generation(id) {
+            return;
+        }
         let p = &mut self.pages[id as usize];
         if p.list == List::AnonInactive && p.any(flag::REFERENCED) {
             p.flags &= !flag::REFERENCED;
@@ -284,12 +297,16 @@ impl Mm {
                     list.remove(&mut self.pages, id);
                 }
             }
+            List::Generation => self.remove_from_generation(id),
             List::None => {}
         }
     }
 
     /// Put a new page on the list where new pages go.
     pub fn lru_add(&mut self, id: u32) {
+        if self.add_to_generation(id) {
+            return;
+        }
         match self.aging {
             None if self.clock.is_some() => {}
             None if self.ws.is_some() => self.move_to_inactive(id, false),
@@ -521,6 +538,7 @@ impl Mm {
 
     /// Shrink dentry and inode caches by a share of their unused entries.
     pub fn shrink_names(&mut self, divisor: u32) {
+        let before = self.names.dentries() + self.names.inodes();
         let (names, file_pages) = (&mut self.names, &self.file_pages);
         if self.clock.is_some() {
             // Inodes stay until there are too many of them.
@@ -528,6 +546,9 @@ impl Mm {
         } else {
             names.shrink(divisor, |f| file_pages[f as usize] > 0);
         }
+        let after = self.names.dentries() + self.names.inodes();
+        self.names_half_life.shrunk(before, after, self.counters.evicted_pages);
+        self.counters.names_half_life_pages = self.names_half_life.pages();
         self.settle_slab();
     }
 
@@ -583,7 +604,11 @@ impl Mm {
         let mut h = 0;
         if p.has(flag::PRESENT | flag::UPTODATE) && !p.any(flag::LOCKED) {
             let listed = p.list == List::Active || self.clock.is_some();
-            let settled = listed && p.any(flag::REFERENCED) && !p.any(flag::READAHEAD);
+            let settled = if p.list == List::Generation {
+                generations::is_saturated(p) && !p.any(flag::READAHEAD)
+            } else {
+                listed && p.any(flag::REFERENCED) && !p.any(flag::READAHEAD)
+            };
             let settled = settled && (self.aging.is_none() || p.age > 0);
             if settled {
                 h |= noop::READ;

@@ -240,9 +240,55 @@ impl NameCache {
     }
 }
 
+/// How fast the caches shrink once memory is short: the first time that half of their largest size is gone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HalfLife {
+    /// Dentries and inodes when they began to shrink, and the pages evicted until then.
+    from: Option<(u32, u64)>,
+    /// Pages evicted until half was gone.
+    pages: Option<u64>,
+}
+
+impl HalfLife {
+    /// The caches shrank from `before` to `after` objects; `evicted` pages were dropped since the start.
+    pub fn shrunk(&mut self, before: u32, after: u32, evicted: u64) {
+        if self.pages.is_some() {
+            return;
+        }
+        let (most, since) = match self.from {
+            Some(from) if from.0 >= before => from,
+            _ => (before, evicted),
+        };
+        self.from = Some((most, since));
+        if after <= most / 2 && most > 0 {
+            self.pages = Some((evicted - since).max(1));
+        }
+    }
+
+    /// Pages evicted meanwhile, at least 1; 0 as long as half is left.
+    pub fn pages(&self) -> u64 {
+        self.pages.unwrap_or(0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn half_life_counts_from_the_largest_size() {
+        let mut h = HalfLife::default();
+        h.shrunk(100, 90, 1000);
+        h.shrunk(120, 110, 2000);
+        h.shrunk(110, 61, 2100);
+        assert_eq!(h.pages(), 0);
+        h.shrunk(61, 60, 2150);
+        h.shrunk(60, 10, 9999);
+        assert_eq!(h.pages(), 150);
+        let mut at_once = HalfLife::default();
+        at_once.shrunk(100, 0, 7);
+        assert_eq!(at_once.pages(), 1);
+    }
 
     #[test]
     fn a_referenced_name_is_spared_once() {

@@ -23,6 +23,8 @@ pub enum List {
     AnonActive,
     /// Inactive list of anonymous pages.
     AnonInactive,
+    /// A generation's list, where pages have generations.
+    Generation,
 }
 
 /// Flags of a page. The names are the kernel's where it has one.
@@ -77,6 +79,7 @@ pub mod flag {
     pub const WORKINGSET: u32 = 1 << 23;
     /// PG_reclaim: reclaim met it dirty or under write-out; it goes to the inactive tail when that ends.
     pub const RECLAIM: u32 = 1 << 24;
+    // Bits 25 to 29: generation and uses, see `super::super::generations`.
 }
 
 /// One page of the trace.

@@ -4,6 +4,7 @@
 //! memory cgroup. File pages are on [`Mm::active`] and [`Mm::inactive`], anonymous ones on the lists here.
 
 use super::Mm;
+use super::generations::{Generations, Place};
 use super::lru::Lru;
 use super::page::{List, flag};
 use kreplay_traces::units::Nanos;
@@ -34,8 +35,18 @@ pub struct Workingset {
     pub snapshot: [u64; 2],
     /// Pages that came back, anonymous and file (`workingset_refault_*`).
     pub refaults: [u64; 2],
+    /// Refaults of pages that had been active.
+    pub restored: [u64; 2],
+    /// Pages looked at by reclaim at the ends of their lists, and freed.
+    pub scanned: [u64; 2],
+    /// ... freed.
+    pub stolen: [u64; 2],
+    /// The same (looked at, freed) by who reclaimed: kswapd, tasks; not under a limit.
+    pub reclaimed_by: [(u64, u64); 2],
     /// Swap space is there.
     pub swap: bool,
+    /// Generations instead of active and inactive lists.
+    pub generations: Option<Box<Generations>>,
     /// Dirty file pages by file, and when each file became dirty.
     pub dirty: Vec<(u32, Nanos)>,
     /// Pages under write-out.
@@ -58,7 +69,12 @@ impl Workingset {
             activations: [0; 2],
             snapshot: [0; 2],
             refaults: [0; 2],
+            restored: [0; 2],
+            scanned: [0; 2],
+            stolen: [0; 2],
+            reclaimed_by: [(0, 0); 2],
             swap,
+            generations: None,
             dirty: vec![(0, Nanos::ZERO); files],
             writeback: 0,
             dirtied: 0,
@@ -82,6 +98,10 @@ pub fn inactive_is_low(inactive: u64, active: u64) -> bool {
 impl Mm {
     /// Lengths of the lists: inactive and active anonymous, inactive and active file.
     pub fn list_sizes(&self) -> [u64; 4] {
+        if let Some(g) = self.ws.as_ref().and_then(|w| w.generations.as_deref()) {
+            let ((aa, ai), (fa, fi)) = (g.sizes(ANON), g.sizes(FILE));
+            return [ai, aa, fi, fa];
+        }
         let (ai, aa) = self.ws.as_ref().map_or((0, 0), |w| (w.anon_inactive.len(), w.anon_active.len()));
         [ai, aa, self.inactive.len(), self.active.len()].map(u64::from)
     }
@@ -98,6 +118,16 @@ impl Mm {
 
     /// The page leaves memory: its shadow entry remembers the clock (`workingset_eviction`).
     pub fn leave_shadow(&mut self, id: u32) {
+        let kind = if self.page(id).any(flag::ANON) { ANON } else { FILE };
+        if let Some(ws) = &mut self.ws {
+            ws.stolen[kind] += 1;
+        }
+        if let Some(shadow) = self.generation_shadow(id) {
+            if let Some(ws) = &mut self.ws {
+                ws.shadows[id as usize] = shadow;
+            }
+            return;
+        }
         let was_active = u64::from(self.page(id).any(flag::WORKINGSET));
         let Some(ws) = &mut self.ws else { return };
         ws.shadows[id as usize] = ws.age << 1 | was_active;
@@ -123,6 +153,15 @@ impl Mm {
         }
         let which = usize::from(file);
         ws.refaults[which] += 1;
+        if ws.generations.is_some() {
+            if self.generation_refault(id, shadow) == Some(true)
+                && let Some(ws) = &mut self.ws
+            {
+                ws.activations[which] += 1;
+                ws.restored[which] += 1;
+            }
+            return;
+        }
         let mut room = if file { active } else { active + inactive };
         if ws.swap {
             room += anon_active + if file { anon_inactive } else { 0 };
@@ -135,6 +174,9 @@ impl Mm {
         let restored = shadow & 1 == 1;
         self.move_to_active(id);
         if restored {
+            if let Some(ws) = &mut self.ws {
+                ws.restored[which] += 1;
+            }
             self.set(id, flag::WORKINGSET);
             self.note_cost(file, 1, 0);
         }
@@ -142,6 +184,10 @@ impl Mm {
 
     /// Put an inactive page on the active list of its kind, or an active one at that list's head.
     pub fn move_to_active(&mut self, id: u32) {
+        if self.regenerate(id, Place::Youngest).is_some() {
+            self.hot[id as usize] = 0;
+            return;
+        }
         self.lru_del(id);
         match &mut self.ws {
             Some(ws) if self.pages[id as usize].any(flag::ANON) => ws.anon_active.push_head(&mut self.pages, id),
@@ -152,6 +198,11 @@ impl Mm {
 
     /// Put a page on the inactive list of its kind: at the head, or where the next scan begins.
     pub fn move_to_inactive(&mut self, id: u32, tail: bool) {
+        let place = if tail { Place::OldestTail } else { Place::Second { tail: false } };
+        if self.regenerate(id, place).is_some() {
+            self.hot[id as usize] = 0;
+            return;
+        }
         self.lru_del(id);
         let list = match &mut self.ws {
             Some(ws) if self.pages[id as usize].any(flag::ANON) => &mut ws.anon_inactive,

@@ -124,7 +124,7 @@ impl Program {
                         && chunk > 0
                         && self.links.get(usize::from(link)).is_some_and(|l| u32::from(client) < l.clients)
                 }
-                Op::Fsync { file } | Op::Unlink { file } | Op::Stat { file, .. } | Op::Truncate { file, .. } => {
+                Op::Fsync { file, .. } | Op::Unlink { file } | Op::Stat { file, .. } | Op::Truncate { file, .. } => {
                     file_ok(file)
                 }
                 Op::Readdir { file, off, len } => {
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn ids_out_of_range_are_found() {
-        let p = program(vec![task(vec![Op::Fsync { file: 0 }], BEGIN)], 0);
+        let p = program(vec![task(vec![Op::Fsync { file: 0, data_only: false }], BEGIN)], 0);
         assert!(p.validate().expect_err("there is no file").problem.contains("out of range"));
         let mut p = program(vec![task(vec![Op::Sync], BEGIN)], 0);
         p.tasks[0].think.clear();

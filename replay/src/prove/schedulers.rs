@@ -1,5 +1,5 @@
 //! `prove schedulers`: block traces of a real kernel, each recorded under a known I/O scheduler on a known modelled disk,
-//! replayed under the same scheduler and disk at the recorded times.
+//! replayed under the same scheduler and disk, at the recorded times or closed by process.
 //!
 //! # Figures
 //! - `requests dispatched`, and `merged bios` (bios in requests beyond the first of each, split parts counted alone);
@@ -33,11 +33,11 @@ const FEW: usize = 10;
 const FLOOR_MS: f64 = 0.5;
 const FLOOR_COUNT: f64 = 5.0;
 
-/// Compares one recording; the trace's machine facts say scheduler, queue and disk.
+/// Compares one recording, its bios paced so; the trace's machine facts say scheduler, queue and disk.
 ///
 /// # Errors
 /// Why it cannot be compared, in words.
-pub fn compare(run: &str, trace: &TraceDir, abort: &AtomicBool) -> Result<RunFigures, String> {
+pub fn compare(run: &str, trace: &TraceDir, pacing: Pacing, abort: &AtomicBool) -> Result<RunFigures, String> {
     let machine = &trace.manifest().machine;
     let scheduler = machine
         .devices
@@ -51,7 +51,7 @@ pub fn compare(run: &str, trace: &TraceDir, abort: &AtomicBool) -> Result<RunFig
     let known: Vec<_> = machine.devices.iter().map(|d| (d.dev, d.name.clone(), d.sectors)).collect();
     let program = blockreplay::compile(&trace.manifest().trace_id, &known, trace).map_err(|e| e.to_string())?;
     let mut seen = Seen::default();
-    let end = blockreplay::run(&program, &config, Pacing::Recorded, &mut seen, abort).map_err(|e| e.to_string())?;
+    let end = blockreplay::run(&program, &config, pacing, &mut seen, abort).map_err(|e| e.to_string())?;
     if !end.finished {
         return Err("the replay hung: bios wait that nothing will ever start".to_owned());
     }
@@ -61,8 +61,8 @@ pub fn compare(run: &str, trace: &TraceDir, abort: &AtomicBool) -> Result<RunFig
 }
 
 /// Puts compared runs into a report.
-pub fn report(results: Vec<(String, Result<RunFigures, String>)>) -> FigureReport {
-    FigureReport::of("schedulers", BAR_PCT, results)
+pub fn report(kind: &'static str, results: Vec<(String, Result<RunFigures, String>)>) -> FigureReport {
+    FigureReport::of(kind, BAR_PCT, results)
 }
 
 /// Queue, scheduler with its tunables, and disk of a recording.
@@ -124,18 +124,22 @@ fn tunables(scheduler: &str, number: &dyn Fn(&str) -> Option<u64>, c: &mut Eleva
     }
 }
 
+fn priorities(facts: &BTreeMap<String, String>) -> String {
+    let key = |key: &str| facts.get(&format!("facts.keys.{key}")).and_then(|v| v.parse::<i64>().ok()).unwrap_or(0);
+    priorities_of(key("rt") != 0, key("nice"))
+}
+
 /// Which I/O priority the recorded processes had.
 ///
 /// A process that asks for none has the class of its processor scheduling policy and the level of its nice value
 /// (`__get_task_ioprio` of 6.18; the recordings made with ftrace show it at each request): the load ran with the nice value
 /// that the recording names, or under a real-time policy together with the kernel's workers (nice -10); ext4 asks for best
 /// effort, 3, for its journal, and its lazy initialisation has no say.
-fn priorities(facts: &BTreeMap<String, String>) -> String {
-    let key = |key: &str| facts.get(&format!("facts.keys.{key}")).and_then(|v| v.parse::<i64>().ok()).unwrap_or(0);
-    let (workers, load) = if key("rt") != 0 {
+pub(super) fn priorities_of(real_time: bool, nice: i64) -> String {
+    let (workers, load) = if real_time {
         ("rt:2".to_owned(), "rt:4".to_owned())
     } else {
-        ("be:4".to_owned(), format!("be:{}", (key("nice").clamp(-20, 19) + 20) / 5))
+        ("be:4".to_owned(), format!("be:{}", (nice.clamp(-20, 19) + 20) / 5))
     };
     format!("jbd2/*=be:3 ext4lazyinit=be:4 kworker/*={workers} *={load}")
 }

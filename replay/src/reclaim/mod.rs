@@ -9,6 +9,7 @@ pub mod aging;
 mod aging_tests;
 mod buffers;
 mod clock;
+pub mod generations;
 pub(crate) mod twolist;
 pub mod workingset;
 
@@ -114,6 +115,8 @@ pub struct Cursor {
     pub scanned: u32,
     /// Shares of the lists still to be scanned (refault-aware lists).
     pub run: workingset::Run,
+    /// Batch in hand (generations).
+    pub generation_batch: generations::Batch,
 }
 
 impl Cursor {
@@ -142,6 +145,7 @@ impl Cursor {
             unmap_failed: cfg.passes.unmap_fails_once && !flags.io,
             scanned: 0,
             run: workingset::Run::default(),
+            generation_batch: generations::Batch::default(),
         }
     }
 
@@ -165,5 +169,6 @@ pub fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLi
         ReclaimPolicy::Aging => aging::step(cfg, mm, cur),
         ReclaimPolicy::Clock => clock::step(cfg, mm, cur, limits),
         ReclaimPolicy::Workingset => workingset::step(cfg, mm, cur),
+        ReclaimPolicy::Generations => generations::step(cfg, mm, cur),
     }
 }

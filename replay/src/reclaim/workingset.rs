@@ -23,7 +23,7 @@ const LISTS: [usize; 4] = [0, 1, 2, 3];
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
     /// Pages of each list still to be looked at in this pass, and at its beginning.
-    left: [u64; 4],
+    pub(super) left: [u64; 4],
     targets: [u64; 4],
     /// List in hand, and what is left of its batch.
     list: usize,
@@ -33,20 +33,27 @@ pub struct Run {
     unqueued: u64,
     freed: u64,
     /// Pages freed, and wanted.
-    reclaimed: u64,
-    goal: u64,
+    pub(super) reclaimed: u64,
+    pub(super) goal: u64,
     /// The active lists may shrink: anonymous, file.
     deactivate: [bool; 2],
     forced: bool,
     skipped: bool,
     /// One type was cut down after the goal was met.
     adjusted: bool,
-    begun: bool,
+    pub(super) begun: bool,
+}
+
+impl Run {
+    /// A run that is to free so many pages, 32 at least.
+    pub(super) fn begin(want: i64) -> Self {
+        Self { begun: true, goal: (want.max(0) as u64).max(CLUSTER), ..Self::default() }
+    }
 }
 
 pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Need {
     if !cur.run.begun {
-        cur.run = Run { begun: true, goal: (cur.want.max(0) as u64).max(CLUSTER), ..Run::default() };
+        cur.run = Run::begin(cur.want);
         // As `Cursor::new` counts down to 1; the kernel to 0.
         cur.priority = cfg.def_priority + 1;
     }
@@ -238,6 +245,9 @@ fn judge(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, id: u32) -> Option<
     cur.scanned += 1;
     cur.run.batch -= 1;
     cur.run.taken += 1;
+    if let Some(ws) = &mut mm.ws {
+        ws.scanned[usize::from(!p.any(flag::ANON))] += 1;
+    }
     if p.any(flag::LOCKED) && !under_io || p.pins > 0 {
         mm.move_to_inactive(id, false);
         return None;
@@ -277,7 +287,7 @@ fn judge(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, id: u32) -> Option<
     None
 }
 
-fn judge_anon(mm: &mut Mm, cur: &mut Cursor, id: u32) -> Option<Need> {
+pub(super) fn judge_anon(mm: &mut Mm, cur: &mut Cursor, id: u32) -> Option<Need> {
     let p = *mm.page(id);
     if p.slot == 0 && !mm.allocate_slot(id) {
         activate(mm, id);
@@ -313,7 +323,7 @@ fn judge_anon(mm: &mut Mm, cur: &mut Cursor, id: u32) -> Option<Need> {
     None
 }
 
-fn free(mm: &mut Mm, cur: &mut Cursor, id: u32, zone: usize) {
+pub(super) fn free(mm: &mut Mm, cur: &mut Cursor, id: u32, zone: usize) {
     debug_assert_eq!(zone, NORMAL);
     cur.run.freed += 1;
     cur.run.reclaimed += 1;
@@ -342,9 +352,7 @@ fn end_pass(mm: &mut Mm, cur: &mut Cursor) -> Option<bool> {
     if mm.ws.as_ref().is_some_and(|w| w.swap) && inactive_is_low(sizes[0], sizes[1]) {
         shrink_active(mm, cur, false, CLUSTER);
     }
-    if cur.flags.fs {
-        mm.shrink_names(1 << priority(cur).min(12));
-    }
+    end_shrinkers(mm, cur);
     if cur.run.reclaimed >= cur.run.goal {
         return Some(finish(mm, cur));
     }
@@ -361,6 +369,13 @@ fn end_pass(mm: &mut Mm, cur: &mut Cursor) -> Option<bool> {
         return None;
     }
     Some(finish(mm, cur))
+}
+
+/// Dentries and inodes are shrunk at the pass's priority.
+pub(super) fn end_shrinkers(mm: &mut Mm, cur: &Cursor) {
+    if cur.flags.fs {
+        mm.shrink_names(1 << priority(cur).min(12));
+    }
 }
 
 /// The counters of refaults that were activated are remembered (`snapshot_refaults`).

@@ -11,6 +11,7 @@ mod table_file;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod vmstat;
 mod writer;
 
 pub use cell::{CELL_FILE, CellHeader, CellInfo, SCHEMA};
@@ -20,6 +21,7 @@ pub use rows::{
     Blame, CallOp, CallRow, Cause, ClientRow, Counters, EventKind, EventRow, EvictionRow, MarkRow, SampleRow,
 };
 pub use table_file::TableInfo;
+pub use vmstat::VmStat;
 pub use writer::{CellWriter, TEMP_PREFIX};
 
 use crate::block::IoRecord;
@@ -45,6 +47,11 @@ pub trait ResultSink {
     fn client(&mut self, row: &ClientRow);
     /// The run's totals, once at the end.
     fn counters(&mut self, counters: &Counters);
+    /// Whether rows of single requests and operations ([`ResultSink::io`], [`ResultSink::call`]) are kept; if not, an engine need not
+    /// make them.
+    fn wants_each(&self) -> bool {
+        true
+    }
     /// True once rows are being lost; the engine asks now and then and may stop early.
     fn failed(&self) -> bool {
         false

@@ -3,6 +3,7 @@
 //! The engine fills them and hands them to a [`super::ResultSink`]; finished requests are
 //! [`crate::block::IoRecord`]s. Everything that happens often is `Copy`. Times count from the start of the trace.
 
+use super::vmstat::VmStat;
 use crate::program::{FileId, TaskId};
 use kreplay_traces::units::{Bytes, Nanos};
 
@@ -346,12 +347,14 @@ macro_rules! counters {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
         pub struct Counters {
             $($(#[$doc])* pub $name: u64,)*
+            /// The kernel's own counters, of kernels with refault detection.
+            pub vm: Option<VmStat>,
         }
 
         impl Counters {
             /// (name, value, unit) of every counter in table order; the unit is "1" for plain numbers.
             pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
-                [$((stringify!($name), self.$name, $unit),)*].into_iter()
+                [$((stringify!($name), self.$name, $unit),)*].into_iter().chain(self.vm.iter().flat_map(VmStat::rows))
             }
         }
     };
@@ -398,6 +401,8 @@ counters! {
     direct_reclaim_calls: "1",
     /// Wake-ups of the reclaim daemon.
     kswapd_runs: "1",
+    /// Pages that reclaim dropped while the name caches shrank from their largest size to half of it; 0: they never did.
+    names_half_life_pages: "pages",
     /// Allocations that failed.
     alloc_failures: "1",
     /// Tasks killed for lack of memory.
@@ -448,6 +453,6 @@ mod tests {
         let c = Counters { min_free_kib: 7, ..Counters::default() };
         let row = c.rows().find(|r| r.0 == "min_free_kib");
         assert_eq!(row, Some(("min_free_kib", 7, "KiB")));
-        assert_eq!(c.rows().count(), 31);
+        assert_eq!(c.rows().count(), 32);
     }
 }

@@ -25,6 +25,7 @@ fn program() -> Program {
         inode_page: None,
         name_page: None,
         indirect: Vec::new(),
+        group: None,
     };
     let task =
         TaskProgram { client: Some("client 1".to_owned()), ..TaskProgram::new(4711, "tar", Start::At(Nanos::ZERO)) };

@@ -133,9 +133,29 @@ impl Sim<'_> {
         ours
     }
 
+    /// Pages looked at and freed by reclaim until now (refault-aware lists).
+    fn reclaimed_so_far(&self) -> (u64, u64) {
+        self.mm.ws.as_ref().map_or((0, 0), |w| (w.scanned[0] + w.scanned[1], w.stolen[0] + w.stolen[1]))
+    }
+
+    /// What a task's step of reclaim did counts as its own, except under a limit.
+    fn note_reclaimed(&mut self, t: u32, before: (u64, u64)) {
+        let direct = t != self.kswapd;
+        let after = self.reclaimed_so_far();
+        if direct && self.config.machine.memory_limit > 0 {
+            return;
+        }
+        if let Some(ws) = &mut self.mm.ws {
+            let by = &mut ws.reclaimed_by[usize::from(direct)];
+            *by = (by.0 + after.0 - before.0, by.1 + after.1 - before.1);
+        }
+    }
+
     pub(super) fn step_reclaim(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
         let Some(mut cur) = self.tasks[t as usize].reclaim else { unreachable!("a reclaim frame without its cursor") };
+        let before = self.reclaimed_so_far();
         let need = reclaim::step(&self.config.reclaim, &mut self.mm, &mut cur, &self.limits);
+        self.note_reclaimed(t, before);
         let scanned = std::mem::take(&mut cur.scanned);
         self.tasks[t as usize].reclaim = Some(cur);
         self.charge(u64::from(scanned) * self.config.machine.scan_page_ns);

@@ -14,7 +14,7 @@ const RETRIES: u8 = 16;
 
 impl Sim<'_> {
     /// Frames that the limit leaves; `None` without a limit.
-    fn under_limit(&self) -> Option<i64> {
+    pub(super) fn under_limit(&self) -> Option<i64> {
         let m = &self.config.machine;
         (m.memory_limit > 0)
             .then(|| (m.memory_limit / 4) as i64 - (m.limit_reserved / 4) as i64 - self.mm.charged() as i64)

@@ -19,6 +19,8 @@ use std::collections::VecDeque;
 
 /// Smallest piece of a file that the flusher writes before it goes on to the next (4 MiB), pages.
 const MIN_CHUNK: u64 = 1024;
+/// A round over the files that are to be written pauses to look again at the levels (HZ / 10).
+const ROUND: Nanos = Nanos::from_millis(100);
 /// Pause of a flusher that found nothing to begin.
 const RETRY: Nanos = Nanos::from_millis(20);
 
@@ -35,6 +37,8 @@ pub(super) struct Flushing {
     all: bool,
     /// Files that became dirty before this are due.
     older_than: Nanos,
+    /// When the round over them began.
+    round: Nanos,
     /// Pages left of the chunk in hand, and where its file's second round ends.
     budget: u64,
     wrapped: bool,
@@ -56,6 +60,7 @@ impl Flushing {
             cursor: vec![0; files],
             all: false,
             older_than: Nanos::ZERO,
+            round: Nanos::ZERO,
             budget: 0,
             wrapped: false,
             timer: Nanos::ZERO,
@@ -255,6 +260,9 @@ impl Sim<'_> {
                 set(self, Flush::Write { file });
             }
             Flush::Write { file } => {
+                if self.lacks_blocks(t, file) && self.journal_holds(t, file, true) {
+                    return self.block_on(t, Wait::Journal);
+                }
                 if self.flushing.budget > 0 && self.write_next_run(t, file) {
                     return Flow::Continue;
                 }
@@ -286,10 +294,15 @@ impl Sim<'_> {
     /// The next file to write, while there is a reason to: files that were not finished, then those that became dirty
     /// before the time in question, oldest first.
     fn next_file(&mut self) -> Option<u32> {
+        let now = self.local_now();
         let expired = self.flushing.older_than;
         let dirty = &self.mm.ws.as_ref()?.dirty;
-        if !self.flushing.all && !self.over_background() {
-            let now = self.local_now();
+        // Whether there is still a reason is looked at between rounds, not between files.
+        let goes_on = !self.flushing.io.is_empty() && now < self.flushing.round + ROUND;
+        if !goes_on {
+            self.flushing.round = now;
+        }
+        if !goes_on && !self.flushing.all && !self.over_background() {
             let expire = Nanos::from_millis(self.config.writeback.expire_ms);
             self.flushing.io.retain(|f| dirty[*f as usize].1 + expire <= now);
             self.flushing.more.retain(|f| dirty[*f as usize].1 + expire <= now);
@@ -316,12 +329,29 @@ impl Sim<'_> {
             due.sort_unstable();
             f.io.extend(due.into_iter().map(|(_, i)| i));
         }
+        let mut skipped = false;
         while let Some(file) = f.io.pop_front() {
-            if dirty[file as usize].0 > 0 {
+            // What the journal holds is written when it is committed, and after.
+            let journalled =
+                self.program.files[file as usize].kind != FileKind::Regular && self.journal.holds_blocks_of(file);
+            if dirty[file as usize].0 > 0 && !journalled {
                 return Some(file);
             }
+            skipped |= dirty[file as usize].0 > 0;
         }
+        f.fruitless |= skipped && !f.wrote;
         None
+    }
+
+    /// The next page that the flusher would write has no place on the disk yet.
+    fn lacks_blocks(&self, t: u32, file: u32) -> bool {
+        let (first, op) = (self.program.files[file as usize].first_page, &self.tasks[t as usize].op);
+        if !self.journal_is_writing() {
+            return false;
+        }
+        let mut ahead = (op.pos..op.end).map(|i| self.mm.page(first + i as u32));
+        let next = ahead.find(|p| p.any(flag::BUF_DIRTY) && !p.any(flag::BUF_LOCKED));
+        next.is_some_and(|p| !p.any(flag::ON_DISK))
     }
 
     /// Begin to write the next run of dirty pages of a file from the task's cursor (pages `pos .. end`) on; false if there
@@ -377,7 +407,7 @@ impl Sim<'_> {
     }
 
     /// fsync: write the file's dirty pages, wait for them, then for the journal's commit if its inode is part of it.
-    pub(super) fn step_file_sync(&mut self, t: u32, file: u32) -> Option<Flow> {
+    pub(super) fn step_file_sync(&mut self, t: u32, file: u32, data_only: bool) -> Option<Flow> {
         let f = &self.program.files[file as usize];
         loop {
             let op = self.tasks[t as usize].op;
@@ -409,10 +439,10 @@ impl Sim<'_> {
                     self.tasks[t as usize].op.pos = pos;
                     if pos == op.end {
                         self.tasks[t as usize].op.at = At::Done;
-                        if self.begin_commit(t, Some(file)) {
+                        if self.begin_commit(t, Some(file), data_only) {
                             return Some(Flow::Continue);
                         }
-                        return None;
+                        return self.wait_flush(t, f.device);
                     }
                     self.tasks[t as usize].push(Frame::WaitBuffer { page: f.first_page + pos as u32 });
                     return Some(Flow::Continue);
@@ -447,7 +477,7 @@ impl Sim<'_> {
                 At::Third => {
                     if self.mm.ws.as_ref().is_none_or(|w| w.writeback == 0) || op.file >= files {
                         self.tasks[t as usize].op.at = At::Done;
-                        if self.begin_commit(t, None) {
+                        if self.begin_commit(t, None, false) {
                             return Some(Flow::Continue);
                         }
                         return None;

@@ -182,11 +182,8 @@ pub enum Frame {
         at: Flush,
     },
     /// The journal's daemon.
-    Journal {
-        /// It was woken to commit.
-        begun: bool,
-    },
-    /// A commit of the journal.
+    Journal,
+    /// A commit of the journal, or the wait for one.
     Commit {
         /// Progress.
         at: Commit,
@@ -237,13 +234,23 @@ pub enum Flush {
 /// Progress of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// It begins, or waits for the one before it.
+    /// Wait until a transaction is on the medium.
+    Await {
+        /// Its number.
+        number: u32,
+    },
+    /// It begins.
     Begin,
     /// Write what is left.
     Write {
         /// Blocks to queue.
         left: u32,
         /// It is the commit block.
+        last: bool,
+    },
+    /// The device was flushed.
+    Flushed {
+        /// Behind the commit block.
         last: bool,
     },
 }

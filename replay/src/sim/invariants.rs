@@ -61,7 +61,7 @@ fn program(tasks: &[Vec<Step>]) -> Program {
             Step::Read(f, off, len) => Op::Read { ofd: ofds[f], off, len },
             Step::Write(f, off, len) => Op::Write { ofd: ofds[f], off, len },
             Step::Touch(first, count, write) => Op::Touch { area, first, count, stride: 1, write },
-            Step::Fsync(f) => Op::Fsync { file: files[f] },
+            Step::Fsync(f) => Op::Fsync { file: files[f], data_only: false },
             Step::Truncate(f, len) => Op::Truncate { file: files[f], len },
             Step::Sleep(ms) => Op::Sleep { time: Nanos::from_millis(ms) },
             Step::Sync => Op::Sync,

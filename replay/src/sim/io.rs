@@ -43,14 +43,15 @@ impl Sim<'_> {
             (Dir::Read, _) => IoCause::default(),
             (Dir::Write, Frame::Kswapd { .. }) => IoCause::Reclaim,
             (Dir::Write, Frame::Bdflush { .. } | Frame::Kupdate { .. } | Frame::Flusher { .. }) => IoCause::Background,
-            (Dir::Write, Frame::Journal { .. }) => IoCause::Sync,
+            (Dir::Write, Frame::Journal) => IoCause::Sync,
             (Dir::Write, _) if task.chain().contains(&Frame::Reclaim) => IoCause::Writeback,
             (Dir::Write, _) => match self.current_op(t) {
                 Some(Op::Fsync { .. } | Op::Sync) => IoCause::Sync,
                 _ => IoCause::Writeback,
             },
         };
-        Hints { cause, ..Hints::default() }
+        let (class, level) = self.io_priority[t as usize];
+        Hints { class, level, cause, ..Hints::default() }
     }
 
     /// What tasks hold back goes to the devices: the queues' plugs, or where tasks have lists of their own, this one's.
@@ -159,8 +160,8 @@ impl Sim<'_> {
     pub(super) fn place_of(&self, id: u32) -> (u32, u16, Sectors) {
         let p = self.mm.page(id);
         if p.any(flag::ANON) {
-            let dev = self.swap_dev.expect("a page has a swap slot, so there is a swap device");
-            return (dev, 0, Sectors(u64::from(p.slot) * SECTORS_PER_PAGE));
+            let swap = self.swap_dev.expect("a page has a swap slot, so there is a swap device");
+            return (swap.dev, swap.partition, swap.first + Sectors(u64::from(p.slot) * SECTORS_PER_PAGE));
         }
         let number = self.mm.file_of(id);
         let id = self.mm.base(id);
@@ -462,7 +463,7 @@ impl Sim<'_> {
     }
 
     /// A wait on a page, by what the waiter does: its own read, somebody's lock, or a sync.
-    pub(super) fn page_wait_cause(&self, t: u32) -> Cause {
+    pub(super) fn page_wait_cause(&self, t: u32, wait: Wait) -> Cause {
         let task = &self.tasks[t as usize];
         if task.daemon {
             return Cause::Sync;
@@ -472,7 +473,11 @@ impl Sim<'_> {
             Some(Op::Direct { .. }) => Cause::Read,
             Some(Op::Read { .. } | Op::Readdir { .. }) if task.op.at != At::LockWait => Cause::Read,
             Some(Op::Write { .. } | Op::RecvWrite { .. }) if task.op.at == At::Filled => Cause::Read,
-            Some(Op::Touch { .. }) => Cause::SwapIn,
+            // A fault on a mapped file is a read of it; only anonymous pages come from swap.
+            Some(Op::Touch { .. }) => match wait {
+                Wait::Page(id) if self.mm.page(id).any(flag::ANON) => Cause::SwapIn,
+                _ => Cause::Read,
+            },
             _ => Cause::PageLock,
         }
     }

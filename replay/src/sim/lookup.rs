@@ -63,6 +63,10 @@ impl Sim<'_> {
         if at == At::Begin {
             return Some(self.call_lookup(t, file));
         }
+        if create && let Some(page) = self.missing_bitmap(file) {
+            self.tasks[t as usize].push(Frame::Bread { page, at: Bread::Look });
+            return Some(Flow::Continue);
+        }
         self.new_ofd(ofd, file);
         self.mm.names.hold(file);
         if create {
@@ -74,8 +78,20 @@ impl Sim<'_> {
         None
     }
 
-    /// A name was added or removed: its directory block and inode are dirty.
+    /// A bitmap of the file's block group that has to be read before anything can be made there.
+    fn missing_bitmap(&self, file: u32) -> Option<u32> {
+        self.program.files[file as usize]
+            .group?
+            .into_iter()
+            .find(|p| !self.mm.page(*p).has(flag::PRESENT | flag::UPTODATE))
+    }
+
+    /// A name was added or removed: its directory block and inode are dirty, and what says which inodes are free.
     fn touch_directory(&mut self, file: u32) {
+        if let Some([_, inodes, descriptors]) = self.program.files[file as usize].group {
+            self.dirty_metadata(inodes);
+            self.dirty_metadata(descriptors);
+        }
         self.mm.names.set_inode_dirty(file, true);
         self.note_metadata(file, false, true);
         let f = &self.program.files[file as usize];

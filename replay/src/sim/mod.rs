@@ -17,6 +17,7 @@ mod direct;
 mod fault;
 mod filemap;
 mod flusher;
+mod initial;
 mod io;
 mod journal;
 mod lookup;
@@ -24,9 +25,11 @@ mod net;
 mod oom;
 mod ops;
 mod placement;
+mod pressure;
 mod read;
 mod sample;
 mod sched;
+mod swap_place;
 mod sync;
 mod write;
 
@@ -37,22 +40,25 @@ mod flusher_tests;
 #[cfg(test)]
 mod invariants;
 #[cfg(test)]
+mod modern_tests;
+#[cfg(test)]
 mod signatures;
 #[cfg(test)]
 mod tests;
 
-use crate::block::{Bio, BlockLayer, RqId, Submit};
-use crate::config::{Config, WritebackPolicy};
+use crate::block::{Bio, BlockLayer, Hints, IoClass, RqId, Submit};
+use crate::config::{Config, WritebackPolicy, priority};
 use crate::mm::Mm;
 use crate::program::{FileKind, LinkKind, Program, Start};
 use crate::results::{ClientRow, EventKind, EventRow, ResultSink};
 use crate::writeback::{self, DirtyLimits};
 use event::{Event, EventQueue};
 use frame::{Bdflush, Flush, Frame, Kswapd, Kupdate};
-use kreplay_traces::units::{Bytes, Nanos, Sectors};
+use kreplay_traces::units::{Bytes, Nanos};
 use placement::Placement;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use swap_place::SwapPlace;
 use task::Task;
 
 /// Longest stretch of processor time between two looks at the events.
@@ -147,6 +153,8 @@ struct Ofd {
 #[derive(Clone, Debug, Default)]
 struct FileState {
     size: u64,
+    /// Timer tick of the last change of its contents, 1 and up.
+    changed: u64,
     writer: Option<u32>,
     waiting: VecDeque<u32>,
     /// On-demand read-ahead of faults through mappings.
@@ -228,7 +236,7 @@ pub struct Sim<'p> {
     scratch: Vec<Bio>,
     kswapd: u32,
     bdflush: u32,
-    swap_dev: Option<u32>,
+    swap_dev: Option<SwapPlace>,
     at_this_time: u64,
     block_timer: Option<Nanos>,
     placement: Placement,
@@ -253,6 +261,10 @@ pub struct Sim<'p> {
     /// Writers that sleep until bdflush has written its share, and what is left of that share (2.2).
     bdflush_waiters: Vec<u32>,
     bdflush_left: u32,
+    /// Priority class and level of each task's I/O.
+    io_priority: Vec<(IoClass, u8)>,
+    /// Tasks that wait for I/O or memory, and for how long some or all did.
+    pressure: pressure::Pressure,
     /// The flusher, and who waits for it.
     flushing: flusher::Flushing,
     journal: journal::Journal,
@@ -289,15 +301,7 @@ impl<'p> Sim<'p> {
             return Err(SimError::Program("it has no tasks".into()));
         }
         let mut devices = program.devices.clone();
-        let mut swap_dev = None;
-        if config.machine.swap > 0 {
-            swap_dev = Some(devices.len() as u32);
-            devices.push(crate::program::DeviceInfo {
-                name: "swap".into(),
-                sectors: Sectors(config.machine.swap * 2),
-                partitions: vec![Sectors(0)],
-            });
-        }
+        let swap_dev = SwapPlace::attach(config, &mut devices);
         let mut config = config.clone();
         config.swap.page_cluster = config.swap_cluster();
         let swap_flight_limit = match config.swap.max_in_flight_clusters {
@@ -315,7 +319,7 @@ impl<'p> Sim<'p> {
         let bdflush = tasks.len() as u32;
         let balanced = config.writeback.policy == WritebackPolicy::Balanced;
         let (flusher, by_age) = if balanced {
-            (Frame::Flusher { at: Flush::Idle }, Frame::Journal { begun: false })
+            (Frame::Flusher { at: Flush::Idle }, Frame::Journal)
         } else {
             (Frame::Bdflush { at: Bdflush::Waited }, Frame::Kupdate { at: Kupdate::Begin })
         };
@@ -363,7 +367,7 @@ impl<'p> Sim<'p> {
             swap_dev,
             at_this_time: 0,
             block_timer: None,
-            placement: Placement::new(program),
+            placement: Placement::new(program, balanced),
             resched: false,
             tail: Nanos::ZERO,
             ended_at: None,
@@ -377,14 +381,17 @@ impl<'p> Sim<'p> {
             next_recalc: Nanos::ZERO,
             bdflush_waiters: Vec::new(),
             bdflush_left: config.writeback.flush_buffers,
+            pressure: pressure::Pressure::default(),
+            io_priority: io_priorities(program, &config.queue.priorities)?,
             flushing: flusher::Flushing::new(config, program.files.len()),
-            journal: journal::Journal::default(),
+            journal: journal::Journal::new(&config.writeback.balanced),
             swap_in_flight: 0,
             swap_flight_limit,
         };
         if balanced {
             sim.forget_unused_inode_blocks();
         }
+        sim.fill_cache()?;
         sim.start_tasks(seed);
         Ok(sim)
     }
@@ -466,6 +473,9 @@ impl<'p> Sim<'p> {
                 break false;
             };
             debug_assert!(at >= self.now, "time runs backwards");
+            if at > before && self.mm.ws.is_some() {
+                self.pressure_until(at);
+            }
             self.now = at;
             self.mm.now = at;
             self.handle(event, sink);
@@ -598,9 +608,7 @@ impl<'p> Sim<'p> {
         let c = &mut self.mm.counters;
         c.elapsed_ns = elapsed.0;
         c.events = self.handled;
-        c.device_busy_ns = (0..self.program.devices.len() as u32 + u32::from(self.swap_dev.is_some()))
-            .map(|d| self.block.device_busy(d).0)
-            .sum();
+        c.device_busy_ns = (0..self.block.devices()).map(|d| self.block.device_busy(d).0).sum();
         for (i, t) in self.tasks.iter().enumerate().take(self.program.tasks.len()) {
             sink.client(&ClientRow {
                 task: i as u32,
@@ -613,6 +621,7 @@ impl<'p> Sim<'p> {
                 killed: t.total.killed,
             });
         }
+        self.mm.counters.vm = self.vmstat();
         sink.counters(&self.mm.counters);
     }
 
@@ -640,6 +649,16 @@ impl<'p> Sim<'p> {
 }
 
 use task::Wait;
+
+/// Priorities of the program's tasks by their names, and of kswapd, flusher and journal by their kernel threads' names.
+fn io_priorities(program: &Program, rules: &str) -> Result<Vec<(IoClass, u8)>, SimError> {
+    let rules = priority::parse(rules).map_err(|what| SimError::Config(format!("queue.priorities: {what}")))?;
+    let daemons = ["kswapd0", "kworker/flush", "jbd2/journal"];
+    let names = program.tasks.iter().map(|t| t.name.as_str()).chain(daemons);
+    let usual = (Hints::default().class, Hints::default().level);
+    // Simulated tasks have no process number that a rule could name.
+    Ok(names.map(|name| priority::of(&rules, name, -1).unwrap_or(usual)).collect())
+}
 
 /// splitmix64, for start jitter.
 fn splitmix(x: u64) -> u64 {

@@ -91,7 +91,7 @@ impl Sim<'_> {
                 c.file = file;
                 (c.pos, c.end) = (off, off + len);
             }
-            Op::Fsync { file } | Op::Truncate { file, .. } | Op::Unlink { file } | Op::Stat { file, .. } => {
+            Op::Fsync { file, .. } | Op::Truncate { file, .. } | Op::Unlink { file } | Op::Stat { file, .. } => {
                 c.file = file
             }
             Op::Touch { area, first, count, .. } => {
@@ -125,8 +125,8 @@ impl Sim<'_> {
                 None
             }
             Op::Unlink { file } => self.step_unlink(t, file),
-            Op::Fsync { file } if self.balanced() => self.step_file_sync(t, file),
-            Op::Fsync { file } => self.step_fsync(t, file),
+            Op::Fsync { file, data_only } if self.balanced() => self.step_file_sync(t, file, data_only),
+            Op::Fsync { file, .. } => self.step_fsync(t, file),
             Op::Sync if self.balanced() => self.step_sync_all(t),
             Op::Sync => self.step_sync(t),
             Op::Advise { ofd, off, len, advice } => self.step_advise(t, ofd, off, len, advice),
@@ -172,6 +172,8 @@ impl Sim<'_> {
                 self.tasks[t as usize].op.pos = left - piece;
                 self.charge(piece);
                 self.since_sample.user += Nanos(piece);
+                // Long computing is no hang.
+                self.progress += 1;
                 (left > piece).then_some(Flow::Continue)
             }
             Op::Link { link, bytes } => self.step_link(t, link, bytes),
@@ -243,7 +245,7 @@ impl Sim<'_> {
                 task.total.read += cursor.pos;
                 (CallOp::Ask, None, None, Some(cursor.pos))
             }
-            Op::Fsync { file } => (CallOp::Fsync, Some(file), None, None),
+            Op::Fsync { file, .. } => (CallOp::Fsync, Some(file), None, None),
             Op::Sync => (CallOp::Sync, None, None, None),
             Op::Truncate { file, len } => (CallOp::Truncate, Some(file), Some(len), None),
             Op::Unlink { file } => (CallOp::Unlink, Some(file), None, None),

@@ -4,7 +4,9 @@
 //! is the block after the file's last one, else the start of the block group of the file's inode; the first free block
 //! from there on is taken, and up to seven free ones behind it are kept for the same file until it is closed. Files that
 //! are written at the same time are thus interleaved in stretches of eight blocks. Free space is what the trace's own
-//! files leave: the places that the compiled program holds for what does not exist yet, and what is truncated.
+//! files leave: the places that the compiled program holds for what does not exist yet, and what is truncated; with delayed
+//! allocation also what lies behind all of them. There small files follow each other whatever their directories, and so do
+//! directories (ext4's locality groups: fs/ext4/mballoc.c of 6.1 to 6.18).
 
 use crate::program::{FileInfo, FileKind, Program};
 use kreplay_traces::units::{SECTORS_PER_PAGE, Sectors};
@@ -14,6 +16,8 @@ use std::collections::BTreeMap;
 const PREALLOCATE: u32 = 8;
 /// Blocks in a block group (4 KiB blocks).
 const GROUP_BLOCKS: u64 = 32_768;
+/// Where small files begin is a multiple of this (ext4's `mb_group_prealloc`), blocks.
+const STREAM_BLOCKS: u64 = 512;
 
 /// A stretch kept for a file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,23 +35,36 @@ struct Placed {
     kept: Kept,
 }
 
+/// What follows itself on disk with delayed allocation, whatever the directories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// Small files.
+    Files,
+    /// Directories, a group away from them.
+    Directories,
+}
+
 /// Free space of all devices, and what was placed in it.
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
     /// Per device: first sector -> pages.
     free: Vec<BTreeMap<u64, u64>>,
     files: Vec<Placed>,
-    /// Per device: where the next small file goes, with delayed allocation.
-    locality: Vec<Option<Sectors>>,
+    /// Per device: where the next small file and the next directory go, with delayed allocation.
+    streams: Vec<[Sectors; 2]>,
 }
 
 impl Placement {
-    pub(super) fn new(program: &Program) -> Self {
+    /// With `all`, what lies behind the files' places is free as well.
+    pub(super) fn new(program: &Program, all: bool) -> Self {
         let mut p = Self {
             free: vec![BTreeMap::new(); program.devices.len()],
             files: vec![Placed::default(); program.files.len()],
-            locality: vec![None; program.devices.len()],
+            streams: vec![[Sectors::ZERO; 2]; program.devices.len()],
         };
+        if all {
+            p.free_the_rest(program);
+        }
         for f in program.files.iter().filter(|f| f.kind == FileKind::Regular) {
             let existing = if f.exists { f.initial_size.div_ceil(4096) } else { 0 };
             for e in &f.extents {
@@ -57,6 +74,18 @@ impl Placement {
             }
         }
         p
+    }
+
+    fn free_the_rest(&mut self, program: &Program) {
+        for (d, info) in (0u32..).zip(&program.devices) {
+            let of = program.files.iter().filter(|f| f.device == d).flat_map(|f| &f.extents);
+            let used = of.map(|e| e.sector.0 + u64::from(e.pages) * SECTORS_PER_PAGE).max().unwrap_or(0);
+            let group = GROUP_BLOCKS * SECTORS_PER_PAGE;
+            let begin = used.next_multiple_of(STREAM_BLOCKS * SECTORS_PER_PAGE);
+            let end = info.sectors.0.max(begin + 2 * group);
+            self.give(d, begin, (end - begin) / SECTORS_PER_PAGE);
+            self.streams[d as usize] = [Sectors(begin), Sectors((begin + group).min(end - group))];
+        }
     }
 
     /// Sector of a page of a file.
@@ -71,19 +100,24 @@ impl Placement {
     }
 
     /// Give a page that has none a place on disk.
-    pub(super) fn allocate(&mut self, file: u32, info: &FileInfo, inode_group: Option<Sectors>, page: u32) {
+    pub(super) fn allocate(
+        &mut self,
+        file: u32,
+        info: &FileInfo,
+        inode_group: Option<Sectors>,
+        stream: Option<Stream>,
+        page: u32,
+    ) {
         let kept = self.files[file as usize].kept;
         let sector = if kept.left > 0 && kept.page == page {
             kept.sector
         } else {
             self.discard(file, info.device);
             let before = page.checked_sub(1).filter(|p| self.is_placed(file, *p));
-            let goal = match before {
-                Some(p) => self.sector_of(file, info, p).0 + SECTORS_PER_PAGE,
-                None if inode_group.is_some() && inode_group == self.locality(info.device) => {
-                    inode_group.map_or(0, |s| s.0)
-                }
-                None => {
+            let goal = match (stream, before) {
+                (_, Some(p)) => self.sector_of(file, info, p).0 + SECTORS_PER_PAGE,
+                (Some(stream), None) => self.streams[info.device as usize][stream as usize].0,
+                (None, None) => {
                     let near = inode_group.unwrap_or_else(|| info.sector_of(page)).0;
                     near / (GROUP_BLOCKS * SECTORS_PER_PAGE) * GROUP_BLOCKS * SECTORS_PER_PAGE
                 }
@@ -94,6 +128,9 @@ impl Placement {
             self.files[file as usize].kept = Kept { page, sector, left: pages };
             sector
         };
+        if let Some(stream) = stream {
+            self.streams[info.device as usize][stream as usize] = Sectors(sector + SECTORS_PER_PAGE);
+        }
         let f = &mut self.files[file as usize];
         f.kept = Kept { page: page + 1, sector: sector + SECTORS_PER_PAGE, left: f.kept.left - 1 };
         if let Some((&first, stretch)) = f.stretches.range_mut(..=page).next_back()
@@ -104,16 +141,6 @@ impl Placement {
             return;
         }
         f.stretches.insert(page, (sector, 1));
-    }
-
-    /// Place behind the last small file.
-    pub(super) fn locality(&self, device: u32) -> Option<Sectors> {
-        self.locality[device as usize]
-    }
-
-    /// A small file ends here.
-    pub(super) fn set_locality(&mut self, device: u32, sector: Sectors) {
-        self.locality[device as usize] = Some(sector);
     }
 
     /// The last close gives back what was kept.
@@ -195,10 +222,10 @@ mod tests {
         let (f, g) = (b.file(64, 0), b.file(64, 0));
         let program = b.build();
         let (a, c) = (&program.files[f as usize], &program.files[g as usize]);
-        let mut p = Placement::new(&program);
+        let mut p = Placement::new(&program, false);
         for page in 0..16 {
-            p.allocate(f, a, None, page);
-            p.allocate(g, c, None, page);
+            p.allocate(f, a, None, None, page);
+            p.allocate(g, c, None, None, page);
         }
         let at = |p: &Placement, file, info, page| (p.sector_of(file, info, page).0 - a.extents[0].sector.0) / 8;
         let of_f: Vec<u64> = (0..16).map(|i| at(&p, f, a, i)).collect();
@@ -214,14 +241,14 @@ mod tests {
         let mut b = Builder::new();
         let (f, g) = (b.file(16, 16), b.file(16, 0));
         let program = b.build();
-        let mut p = Placement::new(&program);
+        let mut p = Placement::new(&program, false);
         for page in 0..16 {
             p.free_page(f, &program.files[f as usize], page);
         }
         let mut seen = std::collections::BTreeSet::new();
         for page in 0..16 {
-            p.allocate(g, &program.files[g as usize], None, page);
-            p.allocate(f, &program.files[f as usize], None, page);
+            p.allocate(g, &program.files[g as usize], None, None, page);
+            p.allocate(f, &program.files[f as usize], None, None, page);
             assert!(seen.insert(p.sector_of(g, &program.files[g as usize], page)));
             assert!(seen.insert(p.sector_of(f, &program.files[f as usize], page)));
         }

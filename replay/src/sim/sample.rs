@@ -18,7 +18,7 @@ impl Sim<'_> {
         let second = 1_000_000_000 * u64::from(self.config.machine.cpus);
         let user = (s.user.0 * 100 / second).min(100);
         let busy = (s.busy.0 * 100 / second).min(100).max(user);
-        let devices = self.program.devices.len() as u32 + u32::from(self.swap_dev.is_some());
+        let devices = self.block.devices();
         SampleRow {
             time: self.now,
             r: ready as u64,

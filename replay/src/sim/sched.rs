@@ -28,6 +28,8 @@ impl Sim<'_> {
         }
         task.account(task.cause, now);
         task.wait = Wait::Nothing;
+        self.pressure_of_wake(t);
+        let task = &mut self.tasks[t as usize];
         task.ready = true;
         self.run_queue.push_back(t);
         self.resched = true;
@@ -156,6 +158,7 @@ impl Sim<'_> {
         let task = &mut self.tasks[t as usize];
         task.wait = wait;
         task.cause = cause;
+        self.pressure_of_sleep(t, wait);
         Flow::Block
     }
 
@@ -221,13 +224,13 @@ impl Sim<'_> {
             }
         }
         match wait {
-            Wait::Page(_) | Wait::Buffer(_) => self.page_wait_cause(t),
+            Wait::Page(_) | Wait::Buffer(_) => self.page_wait_cause(t, wait),
             Wait::Inode(_) => Cause::Inode,
             Wait::Channel(_) | Wait::Start => Cause::Dep,
             Wait::Time | Wait::Daemon => self.time_wait_cause(t),
             Wait::Rest => Cause::Reclaim,
             Wait::Journal => Cause::Sync,
-            Wait::Raw => self.page_wait_cause(t),
+            Wait::Raw => self.page_wait_cause(t, wait),
             Wait::Slot | Wait::Nothing | Wait::Ended => Cause::Slot,
         }
     }
@@ -261,7 +264,7 @@ impl Sim<'_> {
             Frame::Throttle { look } => self.step_throttle(t, look),
             Frame::Rest { begun } => self.step_rest(t, begun),
             Frame::Flusher { at } => self.step_flusher(t, at),
-            Frame::Journal { begun } => self.step_journal(t, begun),
+            Frame::Journal => self.step_journal(t),
             Frame::Commit { at } => self.step_commit(t, at),
         }
     }

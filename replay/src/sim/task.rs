@@ -135,6 +135,8 @@ pub struct Task {
     pub wait: Wait,
     /// Next waiter on the same page (task + 1), 0 = none.
     pub next_waiter: u32,
+    /// What it counts as for the pressure while it sleeps.
+    pub pressure: u8,
     /// PF_MEMALLOC: may take the last frame and never reclaims.
     pub memalloc: bool,
     /// Chosen by the OOM killer.
@@ -211,6 +213,7 @@ impl Task {
             ret: 0,
             wait: Wait::Start,
             next_waiter: 0,
+            pressure: 0,
             memalloc: false,
             dying: false,
             reclaim: None,

@@ -66,7 +66,7 @@ fn writes_go_out_on_fsync_and_nothing_is_lost() {
     let mut b = Builder::new();
     let (f, o) = (b.file(8192, 0), b.ofd());
     let mut ops = write_all(o, f, 32 * MIB, 65536);
-    ops.push(Op::Fsync { file: f });
+    ops.push(Op::Fsync { file: f, data_only: false });
     b.task(ops);
     let (summary, sink) = play(&b.build(), &config());
     assert_eq!(sink.counters.unwrap().disk_write_bytes, 32 * MIB);
@@ -191,7 +191,7 @@ fn too_few_request_slots_end_in_a_finding_at_worst() {
         for _ in 0..3 {
             let (f, o) = (b.file(8192, 8192), b.ofd());
             let mut ops = write_all(o, f, 32 * MIB, 10_000);
-            ops.push(Op::Fsync { file: f });
+            ops.push(Op::Fsync { file: f, data_only: false });
             b.task(ops);
         }
         let mut c = config();
@@ -335,7 +335,7 @@ fn a_task_releases_its_plug_list_when_it_waits_and_when_a_call_ends() {
         b.task(read_all(o, f, 16 * MIB, 4096));
         let (g, p) = (b.file(8192, 0), b.ofd());
         let mut ops = write_all(p, g, 32 * MIB, 65536);
-        ops.push(Op::Fsync { file: g });
+        ops.push(Op::Fsync { file: g, data_only: false });
         b.task(ops);
         let area = b.anon(2, 40 * 256);
         let touch = Op::Touch { area, first: 0, count: 40 * 256, stride: 1, write: true };
@@ -354,7 +354,7 @@ fn what_a_write_is_for_is_told_by_who_submits_it() {
     use crate::sim::frame::Frame;
     let mut b = Builder::new();
     let (f, o) = (b.file(16, 16), b.ofd());
-    b.task(vec![Op::Open { ofd: o, file: f, create: false, truncate: false }, Op::Fsync { file: f }]);
+    b.task(vec![Op::Open { ofd: o, file: f, create: false, truncate: false }, Op::Fsync { file: f, data_only: false }]);
     let program = b.build();
     let config = config();
     let mut sim = crate::sim::Sim::new(&program, &config, 0, crate::sim::Pacing::Closed).unwrap();

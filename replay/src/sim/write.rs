@@ -5,14 +5,16 @@
 
 use super::Sim;
 use super::frame::{Balance, Bread, FAILED, Frame};
+use super::placement::Stream;
 use super::sched::Flow;
 use super::task::{At, Wait};
 use crate::block::{BioKind, Dir};
 use crate::config::{WriteMark, WritebackPolicy};
 use crate::mm::page::{flag, noop};
 use crate::mm::zone::AllocFlags;
+use crate::program::FileKind;
 use crate::writeback::{self, DirtyState};
-use kreplay_traces::units::{Nanos, PAGE_BYTES, SECTORS_PER_PAGE, Sectors};
+use kreplay_traces::units::{Nanos, PAGE_BYTES};
 
 /// Files up to this size are placed one behind the other, whatever their directories (ext4's `s_mb_stream_request`).
 const SMALL_BYTES: u64 = 64 << 10;
@@ -71,10 +73,28 @@ impl Sim<'_> {
             }
             None => f.writer = Some(t),
         }
+        if self.balanced() && !self.note_change(t, file) {
+            return self.block_on(t, Wait::Journal);
+        }
         self.tasks[t as usize].op.at = At::Loop;
         self.mm.names.set_inode_dirty(file, true);
         self.charge(self.config.machine.syscall_ns);
         Flow::Continue
+    }
+
+    /// `file_update_time`: the inode's time of change moves on with the timer tick. False if its block is on its way into the
+    /// journal.
+    fn note_change(&mut self, t: u32, file: u32) -> bool {
+        let tick = self.local_now().0 / self.tick_ns() + 1;
+        if self.files[file as usize].changed == tick {
+            return true;
+        }
+        if self.journal_holds(t, file, false) {
+            return false;
+        }
+        self.files[file as usize].changed = tick;
+        self.note_metadata(file, false, false);
+        true
     }
 
     /// Give the inode's semaphore to the next writer.
@@ -205,17 +225,24 @@ impl Sim<'_> {
 
     pub(super) fn place(&mut self, id: u32) {
         let file = self.mm.file_of(id);
-        let info = &self.program.files[file as usize];
+        let program = self.program;
+        let info = &program.files[file as usize];
         let inode = info.inode_page.map(|p| {
             let meta = &self.program.files[self.mm.file_of(p) as usize];
             meta.sector_of(p - meta.first_page)
         });
-        let small = self.balanced() && self.files[file as usize].size <= SMALL_BYTES;
-        let near = if small { self.placement.locality(info.device).or(inode) } else { inode };
-        self.placement.allocate(file, info, near, id - info.first_page);
-        if small {
-            let end = self.placement.sector_of(file, info, id - info.first_page).0 + SECTORS_PER_PAGE;
-            self.placement.set_locality(info.device, Sectors(end));
+        let stream = match info.kind {
+            _ if !self.balanced() => None,
+            FileKind::Regular if self.files[file as usize].size <= SMALL_BYTES => Some(Stream::Files),
+            FileKind::Regular => None,
+            FileKind::Directory => Some(Stream::Directories),
+            // Tables have their places.
+            FileKind::Metadata => return,
+        };
+        self.placement.allocate(file, info, inode, stream, id - info.first_page);
+        if let Some([blocks, _, descriptors]) = info.group {
+            self.dirty_metadata(blocks);
+            self.dirty_metadata(descriptors);
         }
     }
 

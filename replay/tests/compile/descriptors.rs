@@ -191,5 +191,8 @@ fn a_short_read_sets_the_size() {
 #[test]
 fn synchronous_writes_are_followed_by_a_sync() {
     let p = Trace::new().then(open("/a", "O_WRONLY|O_CREAT|O_DSYNC", 3)).then(io("write", 3, 10)).compile();
-    assert_eq!(ops(&p, 1)[1..], [Op::Write { ofd: 0, off: 0, len: 10 }, Op::Fsync { file: file(&p, "/a").0 }]);
+    assert_eq!(
+        ops(&p, 1)[1..],
+        [Op::Write { ofd: 0, off: 0, len: 10 }, Op::Fsync { file: file(&p, "/a").0, data_only: false }]
+    );
 }

@@ -85,6 +85,7 @@ pub(super) fn prepare(registry: &Registry, claims: &[&Claim], mut library: Libra
         seeds: Vec::new(),
         picked: Some(picked),
         pacing: Pacing::Closed.to_string(),
+        totals_only: false,
         code_version: code_version(),
     };
     Ok(Work { plan, cells })

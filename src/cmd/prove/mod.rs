@@ -15,6 +15,7 @@ use kreplay_replay::prove::scores::ScoreReport;
 use kreplay_replay::prove::{
     ExactReport, FigureReport, blocktrace, elevator, golden, linux24, lru, median_error, nfsd,
 };
+use kreplay_replay::sim::Pacing;
 use kreplay_replay::variant::nearest;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -69,7 +70,12 @@ static KINDS: &[Kind] = &[
     Kind {
         name: "schedulers",
         about: "block traces of a real kernel under none, mq-deadline, kyber and bfq: dispatch order and latencies",
-        run: |dir, stop| schedulers::run(dir, stop).map(Report::Figures),
+        run: |dir, stop| schedulers::run("schedulers", dir, Pacing::Recorded, stop).map(Report::Figures),
+    },
+    Kind {
+        name: "schedulers-closed",
+        about: "the same, each process issuing its next bio when those that it waited for are done",
+        run: |dir, stop| schedulers::run("schedulers-closed", dir, Pacing::Closed, stop).map(Report::Figures),
     },
     Kind {
         name: "recordings",

@@ -4,6 +4,7 @@ use crate::signal;
 use kreplay_parsers::ingest::{self as parse, Options, Watch};
 use kreplay_replay::prove::schedulers::{compare, is_recording, report};
 use kreplay_replay::prove::{FigureReport, RunFigures};
+use kreplay_replay::sim::Pacing;
 use kreplay_traces::store::{TraceDir, TraceWriter, WriterOptions};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 const LOGS: [&str; 2] = ["blktrace", "block.ftrace"];
 
 /// Compares every recording in `dir` and in the folders of `dir`, in the order of their names.
-pub(super) fn run(dir: &Path, stop: &AtomicBool) -> Result<FigureReport, String> {
+pub(super) fn run(kind: &'static str, dir: &Path, pacing: Pacing, stop: &AtomicBool) -> Result<FigureReport, String> {
     let mut runs = Vec::new();
     for folder in folders(dir)? {
         if is_recording(&folder) {
@@ -32,10 +33,10 @@ pub(super) fn run(dir: &Path, stop: &AtomicBool) -> Result<FigureReport, String>
         .par_iter()
         .map(|folder| {
             let name = folder.strip_prefix(dir).unwrap_or(folder).display().to_string();
-            (name, one(folder, stop))
+            (name, one(folder, pacing, stop))
         })
         .collect();
-    Ok(report(results))
+    Ok(report(kind, results))
 }
 
 pub(super) fn folders(dir: &Path) -> Result<Vec<PathBuf>, String> {
@@ -45,7 +46,7 @@ pub(super) fn folders(dir: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(folders)
 }
 
-fn one(folder: &Path, stop: &AtomicBool) -> Result<RunFigures, String> {
+fn one(folder: &Path, pacing: Pacing, stop: &AtomicBool) -> Result<RunFigures, String> {
     let log = block_log(folder).ok_or("no block log")?;
     let temp = tempfile::tempdir().map_err(|e| e.to_string())?;
     let target = temp.path().join("trace");
@@ -68,7 +69,7 @@ fn one(folder: &Path, stop: &AtomicBool) -> Result<RunFigures, String> {
     writer.finish().map_err(|e| e.to_string())?;
     let trace = TraceDir::open(&target).map_err(|e| e.to_string())?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    compare(&name, &trace, stop)
+    compare(&name, &trace, pacing, stop)
 }
 
 /// The folder's block log: the first of those that it may have.

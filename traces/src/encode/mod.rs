@@ -1,4 +1,4 @@
-//! Record batches to Parquet, for the tables of a trace.
+//! Record batches to Parquet, for the tables of a trace and of results.
 //!
 //! The general writer of the `parquet` crate hashes every value of every column that it writes by dictionary; here the
 //! columns are few and of four kinds, so each takes the cheapest encoding that keeps the file small: differences for
@@ -36,7 +36,7 @@ const PAGE_ROWS: usize = 16 * 1024;
 ///
 /// Of the properties it heeds creator, key-value metadata, rows in a row group, and per column DELTA_BINARY_PACKED and
 /// statistics.
-pub(crate) struct TableEncoder<W: Write + Send> {
+pub struct TableEncoder<W: Write + Send> {
     schema: SchemaRef,
     properties: Arc<WriterProperties>,
     columns_of: SchemaDescriptor,
@@ -53,7 +53,7 @@ impl<W: Write + Send> TableEncoder<W> {
     ///
     /// # Errors
     /// If the sink fails, or the schema has no Parquet form.
-    pub(crate) fn new(sink: W, schema: SchemaRef, mut properties: WriterProperties) -> Result<Self> {
+    pub fn new(sink: W, schema: SchemaRef, mut properties: WriterProperties) -> Result<Self> {
         add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
         let properties = Arc::new(properties);
         let columns_of = ArrowSchemaConverter::new().convert(&schema)?;
@@ -66,7 +66,7 @@ impl<W: Write + Send> TableEncoder<W> {
     ///
     /// # Errors
     /// If the sink fails or the batch is of another schema.
-    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let mut at = 0;
         while at < batch.num_rows() {
             let rows = (batch.num_rows() - at).min(PAGE_ROWS).min(self.group_rows - self.rows);
@@ -89,7 +89,7 @@ impl<W: Write + Send> TableEncoder<W> {
     ///
     /// # Errors
     /// If the sink fails.
-    pub(crate) fn finish(mut self) -> Result<W> {
+    pub fn finish(mut self) -> Result<W> {
         self.end_group()?;
         self.file.into_inner()
     }

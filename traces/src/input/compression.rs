@@ -93,14 +93,28 @@ pub(super) enum Decoder {
     Bzip2(bzip2::bufread::MultiBzDecoder<BufReader<Stored>>),
 }
 
-impl Read for Decoder {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        match self {
+impl Decoder {
+    /// Decode into `buf`: how many bytes came, and the error that stopped it, if one did. Bytes may come with the error:
+    /// the xz decoder fills the buffer and only then meets what it cannot decode.
+    pub(super) fn decode(&mut self, buf: &mut [u8]) -> (usize, io::Result<()>) {
+        let before = match self {
+            Self::Xz(d) => d.total_out(),
+            _ => 0,
+        };
+        let read = match self {
             Self::None(d) => d.read(buf),
             Self::Gzip(d) => d.read(buf),
             Self::Zstd(d) => d.read(buf),
             Self::Xz(d) => d.read(buf),
             Self::Bzip2(d) => d.read(buf),
+        };
+        match (read, &*self) {
+            (Ok(n), _) => (n, Ok(())),
+            (Err(e), Self::Xz(d)) => {
+                let came = usize::try_from(d.total_out().saturating_sub(before)).unwrap_or(0);
+                (came.min(buf.len()), Err(e))
+            }
+            (Err(e), _) => (0, Err(e)),
         }
     }
 }

@@ -78,6 +78,8 @@ pub struct Input {
     head_taken: usize,
     text_bytes: u64,
     limit_hit: Option<String>,
+    /// The error that ended reading: decoders that have failed once may claim afterwards that the stream is over.
+    failed: Option<io::Error>,
     /// The file and its state when it was opened; `None` for a stream.
     before: Option<(PathBuf, FileState)>,
 }
@@ -123,11 +125,20 @@ impl Input {
             head_taken: 0,
             text_bytes: 0,
             limit_hit: None,
+            failed: None,
             before: None,
         };
         if compression != Compression::None {
-            // An error here is met again by the first read, which reports it with what came before it.
-            input.head = read_up_to(&mut input.decoder, MAGIC_BYTES).unwrap_or_default();
+            // An error here is kept for the reads, which give what came before it first.
+            input.head = vec![0; MAGIC_BYTES];
+            let mut filled = 0;
+            while filled < MAGIC_BYTES && input.failed.is_none() {
+                match input.decode_into_head(filled) {
+                    0 => break,
+                    n => filled += n,
+                }
+            }
+            input.head.truncate(filled);
             if Compression::of(&input.head) != Compression::None {
                 return Err(Error::NestedCompression { path: name.into() });
             }
@@ -194,6 +205,27 @@ impl Input {
         })
     }
 
+    /// Decode into the head behind its first `filled` bytes; gives how many came.
+    fn decode_into_head(&mut self, filled: usize) -> usize {
+        let mut head = std::mem::take(&mut self.head);
+        let n = self.decode(&mut head[filled..]);
+        self.head = head;
+        n
+    }
+
+    /// Decode into `buf`; gives how many bytes came, and keeps an error for the call after the last of them.
+    fn decode(&mut self, buf: &mut [u8]) -> usize {
+        loop {
+            let (n, result) = self.decoder.decode(buf);
+            match result {
+                Err(e) if n == 0 && e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => self.failed = Some(e),
+                Ok(()) => {}
+            }
+            return n;
+        }
+    }
+
     fn check_limits(&mut self) -> io::Result<()> {
         let stored = self.raw.bytes_taken();
         let limits = self.limits;
@@ -218,9 +250,18 @@ impl Read for Input {
             let n = (&self.head[self.head_taken..]).read(buf)?;
             self.head_taken += n;
             n
+        } else if self.failed.is_none() {
+            self.decode(buf)
         } else {
-            self.decoder.read(buf)?
+            0
         };
+        // Whoever reads on after the error gets it again, never an end.
+        if n == 0
+            && !buf.is_empty()
+            && let Some(e) = &self.failed
+        {
+            return Err(io::Error::new(e.kind(), e.to_string()));
+        }
         self.text_bytes += n as u64;
         self.check_limits()?;
         Ok(n)

@@ -88,6 +88,50 @@ fn a_cut_stream_gives_what_came_before_and_a_clear_error() {
     }
 }
 
+/// Everything that an input gives, and the error that ends it.
+fn all_of(mut input: Input) -> (Vec<u8>, Option<Error>) {
+    let (mut got, mut buf) = (Vec::new(), [0; 4096]);
+    loop {
+        match input.read(&mut buf) {
+            Ok(0) => return (got, None),
+            Ok(n) => got.extend_from_slice(&buf[..n]),
+            Err(e) => {
+                // An error stays: a reader that asks again must not take it for the end.
+                assert!(input.read(&mut buf).is_err());
+                return (got, Some(input.explain(e)));
+            }
+        }
+    }
+}
+
+#[test]
+fn garbage_behind_a_stream_costs_none_of_its_text() {
+    let text: Vec<u8> = (0..9000_u32).flat_map(|i| format!("line {i} {}\n", i * 7919 % 1000).into_bytes()).collect();
+    for kind in &KINDS[1..] {
+        let mut stored = packed(*kind, &text);
+        stored.extend_from_slice(b"GARBAGE GARBAGE GARBAGE GARBAGE\n");
+        let (got, error) = all_of(input(stored, InputLimits::default()).unwrap());
+        assert_eq!(got.len(), text.len(), "{kind}");
+        // gzip's own tools pass over what follows a stream; an error is as good, an end too.
+        assert!(matches!(error, None | Some(Error::Undecodable { .. })), "{kind}: {error:?}");
+    }
+}
+
+#[test]
+fn damage_anywhere_is_an_error_and_never_an_end() {
+    let text: Vec<u8> = (0..4000_u32).flat_map(|i| format!("line {i}\n").into_bytes()).collect();
+    for kind in &KINDS[1..] {
+        let whole = packed(*kind, &text);
+        for at in [whole.len() / 8, whole.len() / 2] {
+            let mut stored = whole.clone();
+            stored[at] ^= 0xff;
+            let (got, error) = all_of(input(stored, InputLimits::default()).unwrap());
+            // A flipped byte of a stream without checksums may decode to other text; it never ends early in silence.
+            assert!(error.is_some() || got.len() == text.len(), "{kind} at {at}: {} bytes", got.len());
+        }
+    }
+}
+
 #[test]
 fn limits_stop_bombs_and_long_inputs() {
     let zeros = vec![0_u8; 3 << 20];

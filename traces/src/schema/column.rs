@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, BooleanBuilder, DictionaryArray, Int32Array, Int64Array, StringArray,
+    new_null_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
@@ -22,8 +23,16 @@ pub(super) trait Kind {
     type View;
     /// Nulls are allowed ("the source does not say").
     const NULLABLE: bool;
-    /// Arrow's type.
+    /// Arrow's type in the file.
     fn data_type() -> DataType;
+    /// Arrow's type in memory when it is read.
+    fn read_as() -> DataType {
+        Self::data_type()
+    }
+    /// An array of that type which says nothing of `rows` rows.
+    fn nothing(rows: usize) -> ArrayRef {
+        if Self::NULLABLE { new_null_array(&Self::read_as(), rows) } else { blank_array(&Self::read_as(), rows) }
+    }
     /// An empty builder.
     fn builder(rows: usize) -> Self::Builder;
     /// Append a value.
@@ -271,6 +280,8 @@ pub(super) enum Flag {}
 pub(super) enum Word {}
 /// `Option<&str>` of a small closed set, dictionary-encoded.
 pub(super) enum OptWord {}
+/// `Option<&str>` of an open set in which few values come often: read as a dictionary, so that a batch holds each once.
+pub(super) enum OptName {}
 /// `&str` of an open set.
 pub(super) enum Text {}
 /// `Option<&str>` of an open set.
@@ -375,6 +386,20 @@ impl WordView {
     }
 }
 
+/// Zeros, empty texts or `false`.
+fn blank_array(data_type: &DataType, rows: usize) -> ArrayRef {
+    let blank = StringArray::from_iter_values([""]);
+    match data_type {
+        DataType::Int64 => Arc::new(Int64Array::new(ScalarBuffer::from(vec![0; rows]), None)),
+        DataType::Boolean => Arc::new(BooleanArray::new(BooleanBuffer::new_unset(rows), None)),
+        DataType::Dictionary(..) => {
+            let keys = Int32Array::new(ScalarBuffer::from(vec![0; rows]), None);
+            Arc::new(DictionaryArray::new(keys, Arc::new(blank)))
+        }
+        _ => Arc::new(StringArray::from_iter_values((0..rows).map(|_| ""))),
+    }
+}
+
 fn word_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
@@ -425,6 +450,40 @@ impl Kind for OptWord {
         }
     }
     fn finish(builder: &mut Self::Builder) -> ArrayRef {
+        builder.finish()
+    }
+    fn view(array: &ArrayRef) -> Option<WordView> {
+        WordView::of(array)
+    }
+    #[inline]
+    fn get(view: &WordView, i: usize) -> Option<&str> {
+        view.get(i)
+    }
+}
+
+impl Kind for OptName {
+    type Item<'a> = Option<&'a str>;
+    type Builder = TextBuilder;
+    type View = WordView;
+    const NULLABLE: bool = true;
+    fn data_type() -> DataType {
+        DataType::Utf8
+    }
+    fn read_as() -> DataType {
+        word_type()
+    }
+    fn builder(_rows: usize) -> TextBuilder {
+        TextBuilder::default()
+    }
+    #[inline]
+    fn push(builder: &mut TextBuilder, value: Option<&str>) {
+        builder.push(value);
+    }
+    #[inline]
+    fn text_bytes(builder: &TextBuilder) -> usize {
+        builder.bytes.len()
+    }
+    fn finish(builder: &mut TextBuilder) -> ArrayRef {
         builder.finish()
     }
     fn view(array: &ArrayRef) -> Option<WordView> {

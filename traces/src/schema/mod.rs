@@ -44,8 +44,10 @@ pub const CREATED_BY: &str = "kreplay";
 pub struct Column {
     /// Name, unit included.
     pub name: &'static str,
-    /// Arrow's type.
+    /// Arrow's type in the file.
     pub data_type: arrow::datatypes::DataType,
+    /// Arrow's type in memory when it is read.
+    pub read_as: arrow::datatypes::DataType,
     /// May be null.
     pub nullable: bool,
     /// Monotone or nearly so: delta-encoded instead of by dictionary.
@@ -71,13 +73,20 @@ pub trait Table: Sized + 'static {
     fn time_ns(row: &Self::Row<'_>) -> Option<i64>;
     /// The row's input line (0 where the table has none).
     fn line(row: &Self::Row<'_>) -> i64;
-    /// The row with its time moved so that `zero_ns` becomes 0.
-    fn shifted<'a>(row: Self::Row<'a>, zero_ns: i64) -> Self::Row<'a>;
+    /// Moves the row's time so that `zero_ns` becomes 0.
+    fn shift(row: &mut Self::Row<'_>, zero_ns: i64);
 
     /// Arrow schema.
     fn schema() -> SchemaRef {
         let fields: Vec<Field> =
             Self::columns().into_iter().map(|c| Field::new(c.name, c.data_type, c.nullable)).collect();
+        Arc::new(Schema::new(fields))
+    }
+
+    /// Arrow schema of the batches that are read.
+    fn read_schema() -> SchemaRef {
+        let fields: Vec<Field> =
+            Self::columns().into_iter().map(|c| Field::new(c.name, c.read_as, c.nullable)).collect();
         Arc::new(Schema::new(fields))
     }
 
@@ -121,8 +130,9 @@ pub trait RowBuilder<T: Table>: Send {
 
 /// Rows of a record batch.
 pub trait RowView<T: Table>: Sized {
-    /// View of a batch; `None` if a column is missing or of another type.
-    fn new(batch: &RecordBatch) -> Option<Self>;
+    /// View of a batch; `None` if a column is missing or of another type. Of the columns that `wanted` does not name, rows say
+    /// nothing (0, "", false or `None`), whether the batch has them or not.
+    fn new(batch: &RecordBatch, wanted: Option<&[&str]>) -> Option<Self>;
     /// Row `i`, which must be below the batch's number of rows.
     fn row(&self, i: usize) -> T::Row<'_>;
 }

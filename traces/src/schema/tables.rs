@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::error::ArrowError;
 
-use super::column::{Flag, Int, Kind, OptInt, OptText, OptWord, Text, Word};
+use super::column::{Flag, Int, Kind, OptInt, OptName, OptText, OptWord, Text, Word};
 use super::{Column, RowBuilder, RowView, Table};
 use crate::event::{BlockRow, CounterRow, FaultRow, FileRow, ProcessRow, RejectRow, SyscallRow, VmstatRow};
 
@@ -32,6 +32,7 @@ macro_rules! table {
                 vec![$(Column {
                     name: stringify!($field),
                     data_type: $kind::data_type(),
+                    read_as: $kind::read_as(),
                     nullable: $kind::NULLABLE,
                     delta: false $(|| stringify!($delta) == "delta")?,
                 },)*]
@@ -45,10 +46,9 @@ macro_rules! table {
                 $line
             }
             #[inline]
-            #[allow(unused_mut, unused_variables, reason = "side tables have no time to shift")]
-            fn shifted<'a>(mut $s: Self::Row<'a>, $zero: i64) -> Self::Row<'a> {
+            #[allow(unused_variables, reason = "side tables have no time to shift")]
+            fn shift($s: &mut Self::Row<'_>, $zero: i64) {
                 $($shift)*
-                $s
             }
         }
 
@@ -81,8 +81,15 @@ macro_rules! table {
         }
 
         impl RowView<$table> for $view {
-            fn new(batch: &RecordBatch) -> Option<Self> {
-                Some(Self { $($field: $kind::view(batch.column_by_name(stringify!($field))?)?,)* })
+            fn new(batch: &RecordBatch, wanted: Option<&[&str]>) -> Option<Self> {
+                Some(Self { $($field: {
+                    let name = stringify!($field);
+                    let array = match wanted {
+                        Some(wanted) if !wanted.contains(&name) => &$kind::nothing(batch.num_rows()),
+                        _ => batch.column_by_name(name)?,
+                    };
+                    $kind::view(array)?
+                },)* })
             }
             #[inline]
             fn row(&self, i: usize) -> <$table as Table>::Row<'_> {
@@ -133,7 +140,7 @@ table! {
         sector_512: OptInt ~ delta,
         len_bytes: OptInt,
         pid: OptInt,
-        comm: OptText,
+        comm: OptName,
         error: OptInt,
         from_dev: OptInt,
         from_sector_512: OptInt ~ delta,

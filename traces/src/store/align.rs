@@ -9,6 +9,25 @@ use super::manifest::{ClockInfo, ClockKind, SourceInfo};
 
 /// Settle each source's `zero_ns` and say when the trace starts.
 pub(super) fn align(sources: &mut [SourceInfo], warnings: &mut Vec<String>) -> ClockInfo {
+    // Laid together are the clocks as they would be without being behind.
+    shift(sources, 1);
+    let clock = align_shifted(sources, warnings);
+    shift(sources, -1);
+    clock
+}
+
+fn shift(sources: &mut [SourceInfo], sign: i64) {
+    for s in sources.iter_mut().filter(|s| s.behind_ns != 0) {
+        let by = s.behind_ns.saturating_mul(sign);
+        s.span_ns = s.span_ns.map(|(first, last)| (first.saturating_add(by), last.saturating_add(by)));
+        s.zero_ns = s.zero_ns.saturating_add(by);
+    }
+}
+
+/// Names of sources that a warning lists one by one.
+const LISTED: usize = 5;
+
+fn align_shifted(sources: &mut [SourceInfo], warnings: &mut Vec<String>) -> ClockInfo {
     spread_known_zeros(sources);
     assume_the_rest(sources);
     start_at_first_event(sources);
@@ -16,10 +35,19 @@ pub(super) fn align(sources: &mut [SourceInfo], warnings: &mut Vec<String>) -> C
     // With a single clock there is nothing to lay together: that its first event is 0 is a choice, not an assumption.
     let assumed = timed.iter().any(|s| s.zero_assumed) && timed.iter().any(|s| !shares_clock(s, timed[0]));
     if assumed {
+        let of_one_kind = timed.iter().all(|s| s.clock == timed[0].clock);
+        let clocks = if of_one_kind {
+            "clocks that each count from a beginning of their own"
+        } else {
+            "clocks of different kinds"
+        };
+        let laid: Vec<&&SourceInfo> = timed.iter().filter(|s| s.zero_assumed).collect();
         let names: Vec<String> =
-            timed.iter().filter(|s| s.zero_assumed).map(|s| format!("{} ({:?} clock)", s.path, s.clock)).collect();
+            laid.iter().take(LISTED).map(|s| format!("{} ({:?} clock)", s.path, s.clock)).collect();
+        let more = laid.len().saturating_sub(LISTED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         warnings.push(format!(
-            "clocks of different kinds were laid together by their first events, which was assumed for {}",
+            "{clocks} were laid together by their first events, which was assumed for {}{more}",
             names.join(", ")
         ));
     }
@@ -89,6 +117,8 @@ mod tests {
             zero_ns: zero.unwrap_or(0),
             zero_assumed: zero.is_none(),
             span_ns: Some(span),
+            births: Vec::new(),
+            behind_ns: 0,
             notes: Vec::new(),
         }
     }
@@ -126,6 +156,30 @@ mod tests {
         ];
         let clock = align(&mut s, &mut Vec::new());
         assert_eq!((s[0].zero_ns, s[1].zero_ns, clock.assumed), (1000, 1000, false));
+    }
+
+    #[test]
+    fn many_clocks_of_one_kind_are_told_in_short() {
+        let mut s: Vec<_> = (0..51).map(|i| source(&format!("log.{i}"), ClockKind::Relative, (0, 9), None)).collect();
+        let mut warnings = Vec::new();
+        align(&mut s, &mut warnings);
+        assert!(
+            !warnings[0].contains("different kinds") && warnings[0].ends_with("log.4 (Relative clock) and 46 more"),
+            "{warnings:?}"
+        );
+    }
+
+    #[test]
+    fn a_clock_that_is_behind_is_laid_where_it_belongs() {
+        let day = 86_400_000_000_000;
+        let mut s = [
+            source("log.7", ClockKind::TimeOfDay, (day - 5, day + 9), None),
+            source("log.8", ClockKind::TimeOfDay, (3, 7), None),
+        ];
+        s[1].behind_ns = day;
+        let clock = align(&mut s, &mut Vec::new());
+        assert_eq!((s[0].zero_ns, s[1].zero_ns, s[1].span_ns), (day - 5, -5, Some((3, 7))));
+        assert_eq!((clock.assumed, clock.duration_ns), (false, 14));
     }
 
     #[test]

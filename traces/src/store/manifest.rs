@@ -75,9 +75,22 @@ pub struct SourceInfo {
     /// First and last event in its own clock, nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span_ns: Option<(i64, i64)>,
+    /// Tasks that its tasks made, with the time in its own clock, nanoseconds: only for a clock that shows the time of day
+    /// of one thread's log, whose day follows from the thread that made it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub births: Vec<(i64, i64)>,
+    /// What its clock is behind that of the other sources with the same clock, nanoseconds: whole days, for a log of the
+    /// time of day that begins after the others' midnight. `zero_ns` has it already.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub behind_ns: i64,
     /// Remarks of the parser, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(n: &i64) -> bool {
+    *n == 0
 }
 
 /// What a source's time stamps count from.

@@ -15,6 +15,7 @@ mod activity;
 mod align;
 mod buffer;
 mod copy;
+mod decode;
 mod dir;
 mod manifest;
 mod part;

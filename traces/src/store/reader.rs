@@ -1,25 +1,16 @@
 //! Reading a table back: parts are streamed batch by batch and merged into time order.
 //!
-//! Parquet readers panic on some damaged files (31 of 34 335 damaged ones did, parquet 60.1), so every call into one
-//! runs behind `catch_unwind`; hashes were verified before.
+//! Large parts are decoded ahead in a thread of their own.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
-
+use super::decode::{Batches, Decoding};
 use super::manifest::Manifest;
-use crate::error::{Doing, Error, Result};
-use crate::schema::{ROW_GROUP_ROWS, RowView, SCHEMA_KEY, SCHEMA_VERSION, Table};
-
-/// Rows decoded at a time.
-const BATCH_ROWS: usize = 8192;
-/// A row group that claims more uncompressed bytes than this is refused.
-const MAX_ROW_GROUP_BYTES: i64 = 4 << 30;
+use crate::error::Result;
+use crate::schema::{RowView, Table};
 
 /// Order of a row among all parts: time, source, line, part.
 type Key = (i64, usize, i64, usize);
@@ -34,7 +25,13 @@ pub struct TableReader<T: Table> {
     waiting: BinaryHeap<Reverse<Key>>,
     current: Option<usize>,
     rows: u64,
+    wanted: Wanted,
+    /// Shared with the threads that decode ahead, which are counted by it.
+    ahead: Arc<()>,
 }
+
+/// Columns that are read; `None` = all.
+type Wanted = Option<&'static [&'static str]>;
 
 impl<T: Table> TableReader<T> {
     pub(super) fn open(dir: &Path, manifest: &Manifest) -> Result<Self> {
@@ -50,7 +47,7 @@ impl<T: Table> TableReader<T> {
                 source: part.source,
                 zero_ns,
                 expected_rows: part.rows,
-                stream: None,
+                batches: None,
                 view: None,
                 batch_rows: 0,
                 next: 0,
@@ -58,7 +55,15 @@ impl<T: Table> TableReader<T> {
             });
         }
         let rows = manifest.count(T::NAME);
-        Ok(Self { parts, waiting, current: None, rows })
+        Ok(Self { parts, waiting, current: None, rows, wanted: None, ahead: Arc::new(()) })
+    }
+
+    /// Leaves out all columns but these, those of time and line, and what makes rows what they are for the caller has to be among
+    /// them: the others say nothing (0, "", false or `None`). To be called before the first row.
+    #[must_use]
+    pub fn only(mut self, columns: &'static [&'static str]) -> Self {
+        self.wanted = Some(columns);
+        self
     }
 
     /// Rows in all.
@@ -98,7 +103,7 @@ impl<T: Table> TableReader<T> {
     pub fn advance(&mut self) -> Result<bool> {
         if let Some(i) = self.current.take() {
             self.parts[i].next += 1;
-            match self.parts[i].key(i)? {
+            match self.parts[i].key(i, self.wanted, &self.ahead)? {
                 Some(key) if self.waiting.peek().is_none_or(|w| key <= w.0) => self.current = Some(i),
                 Some(key) => self.waiting.push(Reverse(key)),
                 None => {}
@@ -107,7 +112,7 @@ impl<T: Table> TableReader<T> {
         while self.current.is_none() {
             let Some(Reverse((_, _, line, i))) = self.waiting.pop() else { return Ok(false) };
             let unopened = line == i64::MIN && self.parts[i].view.is_none();
-            match self.parts[i].key(i)? {
+            match self.parts[i].key(i, self.wanted, &self.ahead)? {
                 // The manifest's first time put it here; the row itself decides.
                 Some(key) if unopened && self.waiting.peek().is_some_and(|w| key > w.0) => {
                     self.waiting.push(Reverse(key));
@@ -124,8 +129,18 @@ impl<T: Table> TableReader<T> {
     /// # Errors
     /// As [`TableReader::next`].
     pub fn for_each(&mut self, mut f: impl FnMut(T::Row<'_>)) -> Result<()> {
-        while let Some(row) = self.next()? {
-            f(row);
+        self.visit(|row| f(*row))
+    }
+
+    /// [`TableReader::for_each`] without a copy of each row.
+    ///
+    /// # Errors
+    /// As [`TableReader::next`].
+    pub fn visit(&mut self, mut f: impl FnMut(&T::Row<'_>)) -> Result<()> {
+        while self.advance()? {
+            let Some(i) = self.current else { break };
+            let limit = self.waiting.peek().map(|w| w.0);
+            self.parts[i].each_until(i, limit, &mut f);
         }
         Ok(())
     }
@@ -137,7 +152,7 @@ struct PartReader<T: Table> {
     source: usize,
     zero_ns: i64,
     expected_rows: u64,
-    stream: Option<ParquetRecordBatchReader>,
+    batches: Option<Batches>,
     view: Option<T::View>,
     batch_rows: usize,
     next: usize,
@@ -147,9 +162,14 @@ struct PartReader<T: Table> {
 
 impl<T: Table> PartReader<T> {
     /// Key of the next row, reading on as needed; `None` at the end.
-    fn key(&mut self, part: usize) -> Result<Option<Key>> {
+    fn key(&mut self, part: usize, wanted: Wanted, ahead: &Arc<()>) -> Result<Option<Key>> {
         while self.view.is_none() || self.next >= self.batch_rows {
-            match self.read_batch()? {
+            let decoding = Decoding { path: &self.path, rows: self.expected_rows };
+            let batches = match &mut self.batches {
+                Some(batches) => batches,
+                None => self.batches.insert(decoding.open::<T>(wanted, ahead)?),
+            };
+            match batches.next().map_err(|why| decoding.damaged(why))? {
                 None => {
                     self.view = None;
                     return Ok(None);
@@ -157,72 +177,46 @@ impl<T: Table> PartReader<T> {
                 Some(batch) => {
                     self.batch_rows = batch.num_rows();
                     self.next = 0;
-                    self.view = Some(T::View::new(&batch).ok_or_else(|| self.damaged("columns of other types"))?);
+                    self.view =
+                        Some(T::View::new(&batch, wanted).ok_or_else(|| decoding.damaged("columns of other types"))?);
                 }
             }
         }
-        let Some(row) = self.row() else { return Ok(None) };
-        let time = T::time_ns(&row);
-        let line = if T::SORTED { T::line(&row) } else { 0 };
-        if let Some(time) = time {
-            self.last_time = time;
+        let Some(view) = &self.view else { return Ok(None) };
+        let mut row = view.row(self.next);
+        T::shift(&mut row, self.zero_ns);
+        Ok(Some(key_of::<T>(&row, &mut self.last_time, self.source, part)))
+    }
+
+    /// Calls `f` with the current row and those behind it in the batch, up to the first that comes after `limit`, and stays at the
+    /// last of them.
+    fn each_until(&mut self, part: usize, limit: Option<Key>, f: &mut impl FnMut(&T::Row<'_>)) {
+        let Some(view) = &self.view else { return };
+        let first = self.next;
+        for i in first..self.batch_rows {
+            let mut row = view.row(i);
+            T::shift(&mut row, self.zero_ns);
+            let key = key_of::<T>(&row, &mut self.last_time, self.source, part);
+            if i > first && limit.is_some_and(|limit| key > limit) {
+                return;
+            }
+            self.next = i;
+            f(&row);
         }
-        Ok(Some((self.last_time, self.source, line, part)))
     }
 
     fn row(&self) -> Option<T::Row<'_>> {
-        Some(T::shifted(self.view.as_ref()?.row(self.next), self.zero_ns))
+        let mut row = self.view.as_ref()?.row(self.next);
+        T::shift(&mut row, self.zero_ns);
+        Some(row)
     }
+}
 
-    fn read_batch(&mut self) -> Result<Option<RecordBatch>> {
-        if self.stream.is_none() {
-            self.stream = Some(self.open()?);
-        }
-        let stream = self.stream.as_mut();
-        let read = catch_unwind(AssertUnwindSafe(|| stream.and_then(Iterator::next)));
-        match read {
-            Ok(None) => Ok(None),
-            Ok(Some(Ok(batch))) => Ok(Some(batch)),
-            Ok(Some(Err(e))) => Err(self.damaged(e)),
-            Err(_) => Err(self.damaged("the Parquet reader gave up")),
-        }
+/// Key of a row of a part; `last_time` is that of the row before.
+#[inline]
+fn key_of<T: Table>(row: &T::Row<'_>, last_time: &mut i64, source: usize, part: usize) -> Key {
+    if let Some(time) = T::time_ns(row) {
+        *last_time = time;
     }
-
-    /// Open the file and check that it is what the table's schema says before any row is decoded.
-    fn open(&self) -> Result<ParquetRecordBatchReader> {
-        let file = File::open(&self.path).map_err(|e| Error::io(&self.path, Doing::Reading, e))?;
-        let builder = catch_unwind(AssertUnwindSafe(|| ParquetRecordBatchReaderBuilder::try_new(file)))
-            .map_err(|_| self.damaged("the Parquet reader gave up"))?
-            .map_err(|e| self.damaged(e))?;
-        let meta = builder.metadata();
-        let key_values = meta.file_metadata().key_value_metadata();
-        let version =
-            key_values.into_iter().flatten().find(|kv| kv.key == SCHEMA_KEY).and_then(|kv| kv.value.as_deref());
-        if version.and_then(|v| v.parse::<u32>().ok()).is_none_or(|v| v > SCHEMA_VERSION) {
-            return Err(self.damaged("its schema version is missing or newer"));
-        }
-        let schema = T::schema();
-        let same = builder.schema().fields().len() == schema.fields().len()
-            && builder.schema().fields().iter().zip(schema.fields()).all(|(a, b)| {
-                a.name() == b.name() && a.data_type() == b.data_type() && a.is_nullable() == b.is_nullable()
-            });
-        if !same {
-            return Err(self.damaged(format!("its columns are not those of table {}", T::NAME)));
-        }
-        let oversized = |g: &parquet::file::metadata::RowGroupMetaData| {
-            g.num_rows() > ROW_GROUP_ROWS as i64 || !(0..=MAX_ROW_GROUP_BYTES).contains(&g.total_byte_size())
-        };
-        if meta.row_groups().iter().any(oversized)
-            || u64::try_from(meta.file_metadata().num_rows()) != Ok(self.expected_rows)
-        {
-            return Err(self.damaged("its row groups are not as this program writes them"));
-        }
-        catch_unwind(AssertUnwindSafe(|| builder.with_batch_size(BATCH_ROWS).build()))
-            .map_err(|_| self.damaged("the Parquet reader gave up"))?
-            .map_err(|e| self.damaged(e))
-    }
-
-    fn damaged(&self, why: impl ToString) -> Error {
-        Error::Damaged { path: self.path.clone(), why: why.to_string() }
-    }
+    (*last_time, source, if T::SORTED { T::line(row) } else { 0 }, part)
 }

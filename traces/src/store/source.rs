@@ -42,6 +42,8 @@ pub struct SourceFacts {
     pub non_events: BTreeMap<String, u64>,
     /// Time in the source's own clock that is time 0 of the trace, if the caller knows it.
     pub zero_ns: Option<i64>,
+    /// See [`SourceInfo::births`](super::SourceInfo::births).
+    pub births: Vec<(i64, i64)>,
     /// Remarks, in words.
     pub notes: Vec<String>,
 }

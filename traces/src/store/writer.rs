@@ -201,6 +201,8 @@ impl TraceWriter {
             zero_ns: facts.zero_ns.unwrap_or(0),
             zero_assumed: facts.zero_ns.is_none(),
             span_ns: spans.into_iter().fold(None, join),
+            births: facts.births,
+            behind_ns: 0,
             notes: facts.notes,
         });
         self.dir.write_journal(&WorkDir::journal(&self.sources, &self.parts))?;
@@ -244,6 +246,14 @@ impl TraceWriter {
     /// Add a warning for the reader of the trace.
     pub fn warn(&mut self, text: impl Into<String>) {
         self.warnings.push(text.into());
+    }
+
+    /// Say that a source's clock is behind that of the others with the same clock; see
+    /// [`SourceInfo::behind_ns`](super::SourceInfo::behind_ns).
+    pub fn set_behind(&mut self, source: usize, behind_ns: i64) {
+        if let Some(source) = self.sources.get_mut(source) {
+            source.behind_ns = behind_ns;
+        }
     }
 
     /// Sources so far.

@@ -1,8 +1,8 @@
-//! An audio stream with deadlines, beside other loads: a player decodes a file ahead of a sound device.
+//! An audio stream with deadlines, beside other loads: a player decodes what comes over a network (or lies in a file) ahead of a
+//! sound device.
 //!
-//! The device plays a fragment in its period and then wants the next; it is a link of its own whose messages are fragments, so it
-//! keeps its own time. The player may be as many fragments ahead as the device's buffer holds. A fragment that is not there in
-//! time shows as a gap between two marks `audio`.
+//! The device is a link of its own whose messages are fragments, so it keeps its own time: it plays one after the other as long as
+//! there are any in its buffer, which has a task a place. Where a message finds the link idle, the device had run dry: a gap.
 
 use super::layout::Image;
 use super::params::param;
@@ -18,6 +18,8 @@ const SOUND_BYTES_S: u64 = 176_400;
 const FRAME_BYTES: u64 = FRAGMENT_BYTES * 16_000 / SOUND_BYTES_S;
 /// Fragments that the device holds.
 const BUFFERED: u64 = 4;
+/// Rate of the network that the stream comes over, bytes/s: 10 Mbit/s, so the sender is always ahead of the player.
+const STREAM_BYTES_S: u64 = 1_250_000;
 /// What the player reads at a time.
 const READ_BYTES: u64 = 4096;
 /// Decoding a fragment on a processor of 266 to 500 MHz, us.
@@ -29,8 +31,13 @@ const HEAP_PAGES: u64 = 192;
 pub(super) const SECONDS: ParamSpec =
     param("audio_s", "", 0, (0, 3600), "seconds of audio that plays beside it; 0: none");
 
+/// Where the audio comes from.
+pub(super) const STREAM: ParamSpec =
+    param("audio_stream", "", 1, (0, 1), "1: the audio comes over the network; 0: from a file");
+
 const PARAMS: &[ParamSpec] = &[
     param("audio_s", "", 60, (1, 3600), "seconds of audio that play"),
+    STREAM,
     param("written_mib", "", 300, (0, 2048), "size at which the writer begins anew, MiB; 0: no writer"),
     param("chunk_bytes", "", 65_536, (4096, 1 << 24), "size of a write, bytes"),
 ];
@@ -45,9 +52,10 @@ pub(super) const LOAD: Load = Load {
 fn beside_a_writer(p: &Params, script: &mut Script<'_>) {
     Image::mount(script, false);
     let (seconds, size, chunk) = (p.get("audio_s"), p.mib("written_mib"), p.get("chunk_bytes"));
-    Audio::file(script, seconds);
+    let audio = Audio { seconds, stream: p.on("audio_stream") };
+    audio.file(script);
     let mut main = script.main_task();
-    Audio::start(script, &mut main, seconds);
+    audio.start(script, &mut main);
     if size > 0 {
         let mut writer = script.clone_task(&mut main);
         writer.set_client("writer".into());
@@ -61,45 +69,71 @@ fn beside_a_writer(p: &Params, script: &mut Script<'_>) {
     script.end(&mut main);
 }
 
-/// Player and device, until `seconds` have been played; both go on in the background of the load.
-pub(super) struct Audio;
+/// Player and device; both go on in the background of the load.
+#[derive(Clone, Copy)]
+pub(super) struct Audio {
+    /// How long they play.
+    pub(super) seconds: u64,
+    /// Data come over the network, else from a file.
+    pub(super) stream: bool,
+}
+
+/// Where the player gets its data.
+#[derive(Clone, Copy)]
+enum Source {
+    File(i64),
+    Network(usize),
+}
 
 impl Audio {
     /// Declare the file.
-    pub(super) fn file(script: &mut Script<'_>, seconds: u64) {
-        script.lying_file("/mnt/music", seconds * 16_000 + READ_BYTES);
+    pub(super) fn file(self, script: &mut Script<'_>) {
+        if !self.stream {
+            script.lying_file("/mnt/music", self.seconds * 16_000 + READ_BYTES);
+        }
     }
 
     /// Start both.
-    pub(super) fn start(script: &mut Script<'_>, main: &mut Task, seconds: u64) {
+    pub(super) fn start(self, script: &mut Script<'_>, main: &mut Task) {
         let device = script.link(LinkSpec { kind: LinkKind::Fifo, rate_bytes_s: SOUND_BYTES_S, clients: 1 });
-        let mut ready = script.pipe(main);
+        let mut ready: Vec<Pipe> = (0..BUFFERED).map(|_| script.pipe(main)).collect();
         let mut free = script.pipe(main);
         let mut player = script.clone_task(main);
         player.set_client("player".into());
-        let mut sound = script.clone_task(main);
-        sound.set_client("sound".into());
-        let fd = script.open(&mut player, "/mnt/music", "O_RDONLY");
+        let mut places: Vec<Task> = (0..BUFFERED)
+            .map(|_| {
+                let mut place = script.clone_task(main);
+                place.set_client("sound".into());
+                place
+            })
+            .collect();
+        let source = if self.stream {
+            Source::Network(script.link(LinkSpec { kind: LinkKind::Fifo, rate_bytes_s: STREAM_BYTES_S, clients: 1 }))
+        } else {
+            Source::File(script.open(&mut player, "/mnt/music", "O_RDONLY"))
+        };
         let heap = script.map_anonymous(&mut player, HEAP_PAGES * 4096);
-        let fragments = seconds * SOUND_BYTES_S / FRAGMENT_BYTES;
+        let fragments = self.seconds * SOUND_BYTES_S / FRAGMENT_BYTES;
         let mut read = 0;
         for n in 0..fragments {
+            let place = (n % BUFFERED) as usize;
             if n >= BUFFERED {
-                play(script, &mut sound, device, &mut ready, &mut free);
+                play(script, &mut places[place], device, &mut ready[place], &mut free);
                 script.take(&mut player, &mut free);
             }
-            decode(script, &mut player, fd, heap, n, &mut read);
-            script.post(&mut player, &mut ready);
+            decode(script, &mut player, source, heap, n, &mut read);
+            script.post(&mut player, &mut ready[place]);
         }
-        for _ in 0..BUFFERED.min(fragments) {
-            play(script, &mut sound, device, &mut ready, &mut free);
+        for n in fragments.saturating_sub(BUFFERED)..fragments {
+            let place = (n % BUFFERED) as usize;
+            play(script, &mut places[place], device, &mut ready[place], &mut free);
         }
         script.background(&mut player);
-        script.background(&mut sound);
+        places.iter_mut().for_each(|place| script.background(place));
     }
 }
 
-/// The device plays one fragment.
+/// A place of the buffer gets a fragment, and the device plays it when it comes to it.
 fn play(script: &mut Script<'_>, sound: &mut Task, device: usize, ready: &mut Pipe, free: &mut Pipe) {
     script.take(sound, ready);
     script.message(sound, device, FRAGMENT_BYTES);
@@ -108,13 +142,16 @@ fn play(script: &mut Script<'_>, sound: &mut Task, device: usize, ready: &mut Pi
 }
 
 /// The player makes one fragment.
-fn decode(script: &mut Script<'_>, player: &mut Task, fd: i64, heap: Area, n: u64, read: &mut u64) {
+fn decode(script: &mut Script<'_>, player: &mut Task, source: Source, heap: Area, n: u64, read: &mut u64) {
     while *read < (n + 1) * FRAME_BYTES {
-        script.io(player, "read", fd, READ_BYTES);
+        match source {
+            Source::File(fd) => script.io(player, "read", fd, READ_BYTES),
+            Source::Network(link) => script.message(player, link, READ_BYTES),
+        }
         *read += READ_BYTES;
     }
     script.touch(player, heap, 0, HEAP_PAGES, 1, true);
-    script.think_us(player, DECODE_US);
+    script.compute_us(player, DECODE_US);
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ const PARAMS: &[ParamSpec] = &[
     param("suite_think_ms", "", 12_000, (0, 600_000), "computing while the suite starts, ms"),
     param("rotate_think_ms", "", 12_000, (0, 600_000), "computing while the image is rotated, ms"),
     audio::SECONDS,
+    audio::STREAM,
 ];
 
 pub(super) const LOAD: Load = Load {
@@ -77,13 +78,14 @@ fn generate(p: &Params, script: &mut Script<'_>) {
     if order == 0 {
         declare_names(p, script);
     }
+    let audio = Audio { seconds: p.get("audio_s"), stream: p.on("audio_stream") };
     if p.on("audio_s") {
-        Audio::file(script, p.get("audio_s"));
+        audio.file(script);
     }
     let mut main = script.main_task();
     main.set_client("image".into());
     if p.on("audio_s") {
-        Audio::start(script, &mut main, p.get("audio_s"));
+        audio.start(script, &mut main);
     }
     if p.on("session_mib") {
         session(p, script, &mut main);
@@ -187,7 +189,7 @@ fn rotate(p: &Params, script: &mut Script<'_>, task: &mut Task, source: Area, ta
         let n = TILE_PAGES.min(pages - first);
         script.touch(task, source, first, n, 1, false);
         script.touch(task, target, pages - first - n, n, 1, true);
-        script.think_us(task, think);
+        script.compute_us(task, think);
         first += n;
     }
 }

@@ -57,6 +57,6 @@ fn read(p: &Params, script: &mut Script<'_>, task: &mut Task, path: &str, seed: 
     for request in 0..p.get("requests") {
         script.seek(task, fd, order[(request % pages) as usize] * 4096);
         script.io(task, "read", fd, 512);
-        script.think_us(task, u64::from(random.next_value()) % (p.get("think_us") + 1));
+        script.compute_us(task, u64::from(random.next_value()) % (p.get("think_us") + 1));
     }
 }

@@ -78,7 +78,7 @@ fn compile(p: &Params, script: &mut Script<'_>, task: &mut Task, compiler: &Prog
     }
     for _ in 0..PASSES {
         script.touch_all(task, heap, true);
-        script.think_us(task, p.get("think_ms") * 1000 / PASSES);
+        script.compute_us(task, p.get("think_ms") * 1000 / PASSES);
     }
     script.unmap(task, heap);
     let fd = script.open(task, &format!("/mnt/obj/u{unit}.o"), "O_WRONLY|O_CREAT|O_TRUNC");

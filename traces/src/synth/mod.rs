@@ -10,7 +10,8 @@
 //!   time asked for), `wait4`, `exit_group`.
 //! - "Start after another task's third pass" is a `read(fd, 1)` of a pipe that the other task writes a byte to.
 //! - Page touches are rows of table `fault`; addresses are unique in the whole trace.
-//! - Pseudo-calls: `x-mark` (`path` = the mark's name), `x-link` (`len_bytes` on the wire, `args` = `link=0`),
+//! - Computing is a pseudo-call, `x-compute`: the task has a processor for its `dur_ns`, in user mode.
+//! - Other pseudo-calls: `x-mark` (`path` = the mark's name), `x-link` (`len_bytes` on the wire, `args` = `link=0`),
 //!   `x-ask` (`args` = `link=0 client=2`: a whole conversation with a request server), `x-recvwrite` (`fd`, `len_bytes` = all bytes of the pass, `args` = `link=0 client=2 chunk=8192`).
 //! - Tasks that end when the load ends are [`background`](crate::event::ProcessRow::background); endless loops
 //!   [repeat from a line](crate::event::ProcessRow::repeat_from_line).

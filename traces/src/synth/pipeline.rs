@@ -66,7 +66,7 @@ fn generate(p: &Params, script: &mut Script<'_>) {
         script.close(&mut task, input);
         script.mark(&mut task, &format!("read {n}"));
 
-        script.think_us(&mut task, p.get("compute_ms") * 1000);
+        script.compute_us(&mut task, p.get("compute_ms") * 1000);
         script.mark(&mut task, &format!("computed {n}"));
 
         let output = script.open(&mut task, &path(n + 1), "O_WRONLY|O_CREAT|O_TRUNC");

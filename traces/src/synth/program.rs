@@ -57,7 +57,7 @@ impl Program<'_> {
                 (data_done..data_upto).for_each(|_| script.io(task, "read", fd, 4096));
                 data_done = data_upto;
             }
-            script.think_us(task, self.think_us / steps);
+            script.compute_us(task, self.think_us / steps);
         }
         if let Some(fd) = data {
             script.close(task, fd);

@@ -104,11 +104,12 @@ impl<'s> Script<'s> {
         }
     }
 
-    /// Computing between two calls. A cheap call comes first, so that what went before has an end from which the time counts: a
-    /// touch has none of its own.
-    pub(super) fn think_us(&mut self, task: &mut Task, us: u64) {
-        self.plain_call(task, "getpid");
-        task.time_ns += us.cast_signed() * 1000;
+    /// Computing: the task wants a processor for so long.
+    pub(super) fn compute_us(&mut self, task: &mut Task, us: u64) {
+        if us > 0 {
+            let until_ns = task.time_ns + us.cast_signed() * 1000;
+            self.call_until(task, SyscallRow { call: "x-compute", ret: Some(0), ..SyscallRow::default() }, until_ns);
+        }
     }
 
     /// A file that exists before the load begins, anywhere on the data disk.

@@ -6,9 +6,9 @@ use crate::claims::starve::{Episode, longest_episode};
 use crate::claims::view::View;
 use crate::error::Result;
 
-fn moved(view: &View, read: bool, from: i64, to: i64) -> Result<i64> {
+fn moved(view: &View, read: bool, swap: bool, from: i64, to: i64) -> Result<i64> {
     let io = view.io()?;
-    let counted = |i: &usize| io.read[*i] == read && !io.swap[*i] && (from..to).contains(&io.c_ns[*i]);
+    let counted = |i: &usize| io.read[*i] == read && io.swap[*i] == swap && (from..to).contains(&io.c_ns[*i]);
     Ok((0..io.c_ns.len()).filter(counted).map(|i| io.len_bytes[i]).sum())
 }
 
@@ -18,11 +18,16 @@ pub(super) fn read_mib(view: &View, args: &[String]) -> Result<Option<f64>> {
         let Some(time) = view.mark(name)? else { return Ok(None) };
         *end = time;
     }
-    Ok(Some(mib(moved(view, true, ends[0], ends[1])?)))
+    Ok(Some(mib(moved(view, true, false, ends[0], ends[1])?)))
+}
+
+pub(super) fn back_mib(view: &View, args: &[String]) -> Result<Option<f64>> {
+    let (Some(from), Some(to)) = (view.mark(&args[0])?, view.mark(&args[1])?) else { return Ok(None) };
+    Ok(Some(mib(moved(view, true, false, from, to)? + moved(view, true, true, from, to)?)))
 }
 
 pub(super) fn written_mib(view: &View, _: &[String]) -> Result<Option<f64>> {
-    Ok(Some(mib(moved(view, false, 0, i64::MAX)?)))
+    Ok(Some(mib(moved(view, false, false, 0, i64::MAX)?)))
 }
 
 /// Indices of the reads from data disks that certain tasks asked for; of all tasks without a name.

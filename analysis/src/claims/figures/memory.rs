@@ -49,23 +49,8 @@ pub(super) fn names_kept(view: &View, args: &[String]) -> Result<Option<f64>> {
     Ok((before > 0).then(|| after as f64 / before as f64 * 100.0))
 }
 
-pub(super) fn names_half(view: &View, args: &[String]) -> Result<Option<f64>> {
-    let Some(from) = view.mark(&args[0])? else { return Ok(None) };
-    let Some(begin) = names_at(view, from + 1_000_000_000)? else { return Ok(None) };
-    let (times, dentries, inodes) = (view.samples("time_ns")?, view.samples("dentries")?, view.samples("inodes")?);
-    let (bi, cache, buff) = (view.samples("bi_kib_s")?, view.samples("cache_kib")?, view.samples("buff_kib")?);
-    let mut evicted_kib = 0;
-    for i in 1..times.len() {
-        if times[i] > from {
-            // What came in and did not make the caches larger took somebody's place.
-            let grown = cache[i] - cache[i - 1] + buff[i] - buff[i - 1];
-            evicted_kib += (bi[i] - grown.max(0)).max(0);
-            if (dentries[i] + inodes[i]) * 2 <= begin {
-                return Ok(Some(evicted_kib as f64 / 4.0));
-            }
-        }
-    }
-    Ok(None)
+pub(super) fn names_half(view: &View, _: &[String]) -> Result<Option<f64>> {
+    Ok(view.cell.counter("names_half_life_pages").filter(|pages| *pages > 0).map(|pages| pages as f64))
 }
 
 pub(super) fn events(view: &View, args: &[String]) -> Result<Option<f64>> {

@@ -39,6 +39,17 @@ pub(super) fn missed(view: &View, args: &[String]) -> Result<Option<f64>> {
     Ok((!gaps.is_empty()).then(|| gaps.iter().filter(|g| **g as f64 > 1.5 * period_ns).count() as f64))
 }
 
+pub(super) fn dry(view: &View, args: &[String]) -> Result<Option<f64>> {
+    let tasks = view.tasks(&args[0]);
+    let period_ns = number(args, 1) * 1e6;
+    let frame = view.cell.table("calls", &["task", "t_net_ns"])?;
+    let (task, net) = (frame.whole("task")?, frame.whole("t_net_ns")?);
+    // A message that queues behind another waits for longer than its own time on the link.
+    let messages = task.iter().zip(&net).filter(|(t, ns)| **ns > 0 && tasks.contains(t));
+    let idle = messages.clone().filter(|(_, ns)| **ns as f64 <= period_ns).count();
+    Ok((messages.count() > 0).then(|| idle.saturating_sub(1) as f64))
+}
+
 pub(super) fn longest_gap(view: &View, args: &[String]) -> Result<Option<f64>> {
     Ok(gaps(view, &args[0])?.into_iter().max().map(millis))
 }
@@ -53,6 +64,16 @@ pub(super) fn call_ms(view: &View, args: &[String]) -> Result<Option<f64>> {
         .collect();
     durations.sort_unstable();
     Ok(quantile(&durations, number(args, 2) / 100.0).map(millis))
+}
+
+pub(super) fn ready_ms(view: &View, args: &[String]) -> Result<Option<f64>> {
+    let tasks = view.tasks(&args[0]);
+    let frame = view.cell.table("calls", &["task", "t_runq_ns"])?;
+    let (task, ready) = (frame.whole("task")?, frame.whole("t_runq_ns")?);
+    let mut waits: Vec<i64> =
+        task.iter().zip(&ready).filter(|(t, ns)| **ns > 0 && tasks.contains(t)).map(|(_, ns)| *ns).collect();
+    waits.sort_unstable();
+    Ok(quantile(&waits, number(args, 1) / 100.0).map(millis))
 }
 
 pub(super) fn wake_ms(view: &View, args: &[String]) -> Result<Option<f64>> {

@@ -219,6 +219,10 @@ impl Elevator for Kyber {
     fn word_depth(&self, _: Dir, sync: bool, word: u32) -> u32 {
         if sync { word } else { (word * ASYNC_PERCENT / 100).max(1) }
     }
+
+    fn least_tags(&self, total: u32) -> u32 {
+        (total * ASYNC_PERCENT / 100).max(1)
+    }
 }
 
 #[cfg(test)]

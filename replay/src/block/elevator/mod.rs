@@ -120,6 +120,10 @@ pub(crate) trait Elevator {
     fn word_depth(&self, _dir: Dir, _sync: bool, word: u32) -> u32 {
         word
     }
+    /// Of so many scheduler tags, those that its narrowest limit leaves.
+    fn least_tags(&self, total: u32) -> u32 {
+        total
+    }
     /// Appends a request that comes from a task's plug list to one that is queued, if it continues it; which one has it.
     fn append(&mut self, _rqs: &mut Requests, _rq: RqId, _cx: &Context) -> Option<RqId> {
         None
@@ -164,6 +168,9 @@ macro_rules! any_elevator {
             #[inline]
             fn word_depth(&self, dir: Dir, sync: bool, word: u32) -> u32 {
                 match self { $($(#[$attr])* Self::$variant(e) => e.word_depth(dir, sync, word)),+ }
+            }
+            fn least_tags(&self, total: u32) -> u32 {
+                match self { $($(#[$attr])* Self::$variant(e) => e.least_tags(total)),+ }
             }
             fn append(&mut self, rqs: &mut Requests, rq: RqId, cx: &Context) -> Option<RqId> {
                 match self { $($(#[$attr])* Self::$variant(e) => e.append(rqs, rq, cx)),+ }
@@ -377,7 +384,7 @@ static REGISTRY: &[PolicyInfo] = &[
     PolicyInfo {
         name: "mq-deadline",
         about: "mq-deadline of 6.1: sector order in batches, bounded by deadlines, three priority classes",
-        idles: false,
+        idles: true,
         starves: false,
         build: |c| AnyElevator::MqDeadline(Box::new(mq_deadline::MqDeadline::new(&c.deadline))),
     },

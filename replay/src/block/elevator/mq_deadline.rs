@@ -16,6 +16,9 @@ use crate::config::DeadlineConfig;
 
 const DIRS: [Dir; 2] = [Dir::Read, Dir::Write];
 
+/// When the queue is run again after it gave nothing although requests waited (`BLK_MQ_BUDGET_DELAY`).
+const RERUN: Nanos = Nanos::from_millis(3);
+
 /// What the scheduler notes about a request.
 #[derive(Clone, Copy, Debug)]
 struct Note {
@@ -47,6 +50,7 @@ pub(crate) struct MqDeadline {
     front_merges: bool,
     prio_aging: Nanos,
     async_depth: u32,
+    least_tags: u32,
     next_by_place: bool,
     classes: [Class; 3],
     nodes: Nodes,
@@ -57,6 +61,8 @@ pub(crate) struct MqDeadline {
     batching: u32,
     starved: u32,
     len: usize,
+    /// Only classes that have to wait are left: completions do not run the queue, arrivals and this timer do.
+    idle_until: Option<Nanos>,
 }
 
 impl MqDeadline {
@@ -69,6 +75,7 @@ impl MqDeadline {
             front_merges: config.front_merges,
             prio_aging: Nanos::from_millis(config.prio_aging_expire_ms),
             async_depth: config.async_depth,
+            least_tags: config.least_tags,
             next_by_place: config.next_by_place,
             classes: [class(), class(), class()],
             nodes: Nodes::default(),
@@ -79,6 +86,7 @@ impl MqDeadline {
             batching: 0,
             starved: 0,
             len: 0,
+            idle_until: None,
         }
     }
 
@@ -246,13 +254,15 @@ impl Elevator for MqDeadline {
             self.last_merge = rq;
         }
         self.len += 1;
+        self.idle_until = None;
         true
     }
 
     fn dispatch(&mut self, rqs: &mut Requests, cx: &Context) -> Option<RqId> {
-        if self.len == 0 {
+        if self.len == 0 || self.idle_until.is_some_and(|until| cx.now < until) {
             return None;
         }
+        self.idle_until = None;
         if self.classes.iter().filter(|c| c.outstanding > 0).count() >= 2 {
             let latest = cx.now.get() as i64 - self.prio_aging.get() as i64;
             for class in [IoClass::BestEffort, IoClass::Idle] {
@@ -264,10 +274,17 @@ impl Elevator for MqDeadline {
         for class in [IoClass::RealTime, IoClass::BestEffort, IoClass::Idle] {
             let rq = self.select(rqs, class, None, cx.now);
             if rq.is_some() || self.classes[class as usize].outstanding > 0 {
+                if rq.is_none() {
+                    self.idle_until = Some(cx.now + RERUN);
+                }
                 return rq;
             }
         }
         None
+    }
+
+    fn timer(&self) -> Option<Nanos> {
+        self.idle_until
     }
 
     fn complete(&mut self, _: &mut Requests, rq: RqId, _: &Context) {
@@ -285,6 +302,10 @@ impl Elevator for MqDeadline {
     /// `dd_limit_depth`, with `async-depth` counted per word of 64 tags.
     fn word_depth(&self, dir: Dir, sync: bool, word: u32) -> u32 {
         if self.async_depth == 0 || (sync && dir == Dir::Read) { word } else { self.async_depth.clamp(1, word) }
+    }
+
+    fn least_tags(&self, total: u32) -> u32 {
+        if self.least_tags == 0 { total } else { self.least_tags }
     }
 
     /// `elv_attempt_insert_merge`: behind the request merged last, then behind whichever ends there; then what follows.

@@ -156,7 +156,9 @@ impl Slots {
                 self.wake(0, 1, wakes);
             }
             WakeRule::Tags => {
-                let wake = self.tags.put(slot, self.batch);
+                // Tags that come back while nobody sleeps do not count.
+                let sleeps = !self.sleepers[0].is_empty();
+                let wake = self.tags.put(slot, self.batch, sleeps);
                 self.wake(0, wake, wakes);
             }
             WakeRule::Table22 => {
@@ -265,10 +267,12 @@ pub(crate) struct Machine {
     pub(crate) scheduler: bool,
 }
 
-/// Slots and batch of a queue.
-pub(crate) fn sizes(queue: &QueueConfig, machine: Machine) -> (u32, u32) {
+/// Slots and batch of a queue. `least`: of so many slots, those that the narrowest limit leaves a request.
+pub(crate) fn sizes(queue: &QueueConfig, machine: Machine, least: impl Fn(u32) -> u32) -> (u32, u32) {
     let slots = if queue.slots == 0 { by_rule(queue.slot_rule, machine) } else { queue.slots };
-    let batch = slots / queue.batch_divisor;
+    // sbq_calc_wake_batch: whoever is limited to few slots must not wait for more to come back than it may have.
+    let usable = if queue.wake == WakeRule::Tags { least(slots).min(slots) } else { slots };
+    let batch = usable / queue.batch_divisor;
     let cap = if queue.batch_cap == 0 { u32::MAX } else { queue.batch_cap };
     (slots, batch.clamp(1, cap))
 }

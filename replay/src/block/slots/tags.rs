@@ -74,11 +74,14 @@ impl Tags {
         None
     }
 
-    /// Gives a tag back; how many sleepers to wake: none until `batch` tags came back, then as many.
-    pub(super) fn put(&mut self, tag: u32, batch: u32) -> u32 {
+    /// Gives a tag back; how many sleepers to wake, if anybody sleeps: none until `batch` tags came back, then as many.
+    pub(super) fn put(&mut self, tag: u32, batch: u32, sleeps: bool) -> u32 {
         self.words[(tag / self.word) as usize] &= !(1 << (tag % self.word));
         self.used -= 1;
         self.hint = tag;
+        if !sleeps {
+            return 0;
+        }
         self.returned += 1;
         // Nothing is out any more: nobody else would wake them.
         if self.returned >= batch || self.used == 0 {
@@ -111,7 +114,7 @@ mod tests {
         for want in 0..32 {
             assert_eq!(t.take(8), Some(want));
         }
-        assert_eq!((t.put(17, 2), t.put(5, 2)), (0, 2));
+        assert_eq!((t.put(17, 2, true), t.put(5, 2, true)), (0, 2));
         assert_eq!((t.take(8), t.take(8), t.take(8)), (Some(5), Some(17), None));
     }
 }

@@ -285,7 +285,11 @@ impl<'a, O: Observe> Engine<'a, O> {
             let event = self.heap.peek().map(|Reverse((t, ..))| *t);
             // Whatever could start at this time has: a timer that is over waits for something else, a completion say.
             let timer = self.layer.timer().filter(|t| *t > self.now);
-            let Some(next) = [bio, event, timer].into_iter().flatten().min() else {
+            let earlier = |a: Option<Nanos>, b: Option<Nanos>| match (a, b) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            let Some(next) = earlier(earlier(bio, event), timer) else {
                 if self.unstick() {
                     continue;
                 }

@@ -5,6 +5,10 @@
 //! file's blocks follow each other; the indirect block lies between the 12th and the 13th data block, the double
 //! indirect block and its first child behind 1024 more, and so on: the order in which ext2 allocates them when the file
 //! is written from its start (structure as documented for Linux 2.4, `fs/ext2/inode.c`).
+//!
+//! On a file system whose size is known, a new directory goes to the group with the most free blocks among those that have their
+//! share of free inodes, and what is made in it follows it there (`ext2_new_inode` of 2.4, `fs/ext2/ialloc.c`); where that is
+//! not known, everything follows what was placed last.
 
 use kreplay_traces::units::{SECTORS_PER_PAGE, Sectors};
 
@@ -36,19 +40,96 @@ pub(super) struct Run {
     pub(super) indirect: Vec<Sectors>,
 }
 
-/// Hands out blocks in ascending order.
+/// A block group.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    /// Blocks used, from its start on without holes.
+    blocks: u64,
+    /// Inodes used.
+    inodes: u64,
+}
+
+/// Hands out blocks, in each group in ascending order.
 #[derive(Clone, Debug)]
 pub(super) struct Allocator {
     base: Sectors,
-    /// Next block, counted from `base`.
-    next: u64,
+    groups: Vec<Group>,
+    /// Group of what was placed last.
+    current: usize,
+    /// Blocks of the file system, if directories are spread over it.
+    spread: Option<u64>,
 }
 
 impl Allocator {
-    /// Of a file system that starts at `base`; nothing is given out below `used_to`.
+    /// Of a file system that starts at `base`; nothing is given out in groups that begin below `used_to`.
     pub(super) fn new(base: Sectors, used_to: Sectors) -> Self {
-        let used = used_to.saturating_sub(base).get().div_ceil(SECTORS_PER_PAGE);
-        Self { base, next: used.next_multiple_of(GROUP_BLOCKS) }
+        let used = used_to.saturating_sub(base).get().div_ceil(SECTORS_PER_PAGE).div_ceil(GROUP_BLOCKS) as usize;
+        let full = Group { blocks: GROUP_BLOCKS, inodes: 0 };
+        Self { base, groups: vec![full; used], current: used, spread: None }
+    }
+
+    /// The same where directories are spread over a file system of so many sectors, whose inodes up to `last_inode` are used.
+    pub(super) fn spread_over(mut self, size: Sectors, last_inode: u64) -> Self {
+        let blocks = size.get() / SECTORS_PER_PAGE;
+        self.spread = Some(blocks);
+        self.reach(blocks.div_ceil(GROUP_BLOCKS).saturating_sub(1) as usize);
+        for (group, g) in (0..).zip(&mut self.groups) {
+            g.inodes = last_inode.saturating_sub(group * GROUP_INODES).min(GROUP_INODES);
+        }
+        self
+    }
+
+    fn reach(&mut self, group: usize) {
+        if group >= self.groups.len() {
+            self.groups.resize(group + 1, Group::default());
+        }
+    }
+
+    /// Where a file system's root directory is; `None` where directories are not spread.
+    pub(super) fn first_group(&self) -> Option<usize> {
+        self.spread.map(|_| 0)
+    }
+
+    /// Where a new directory goes; `None` where directories are not spread.
+    pub(super) fn group_of_directory(&self) -> Option<usize> {
+        let blocks = self.spread?;
+        let free_inodes = |g: &Group| GROUP_INODES.saturating_sub(g.inodes);
+        let share = self.groups.iter().map(free_inodes).sum::<u64>() / (self.groups.len() as u64).max(1);
+        let mut best: Option<(u64, usize)> = None;
+        for (n, g) in self.groups.iter().enumerate() {
+            let size = blocks.saturating_sub(n as u64 * GROUP_BLOCKS).min(GROUP_BLOCKS);
+            let free = size.saturating_sub(g.blocks.max(RESERVED_BLOCKS));
+            if free_inodes(g) > 0 && free_inodes(g) >= share && best.is_none_or(|(most, _)| free > most) {
+                best = Some((free, n));
+            }
+        }
+        best.map(|(_, n)| n)
+    }
+
+    /// Blocks for a file of so many pages in a group, or behind it.
+    pub(super) fn allocate_in(&mut self, group: usize, pages: u64) -> Run {
+        let last = std::mem::replace(&mut self.current, group);
+        let run = self.allocate(pages);
+        self.current = last;
+        run
+    }
+
+    /// Sector of the inode-table block of the next inode of a group.
+    pub(super) fn next_inode_in(&mut self, group: usize) -> Sectors {
+        self.reach(group);
+        let g = &mut self.groups[group];
+        let index = g.inodes.min(GROUP_INODES - 1);
+        g.inodes += 1;
+        self.inode_block(group as u64 * GROUP_INODES + index + 1)
+    }
+
+    /// Sectors of a group's bitmaps of blocks and of inodes, and of the first descriptors, all of which change with what is made
+    /// there: of the group given, else of the one that `sector` lies in. `None` where directories are not spread.
+    pub(super) fn group_blocks(&self, group: Option<usize>, sector: Sectors) -> Option<[Sectors; 3]> {
+        self.spread?;
+        let of_sector = sector.saturating_sub(self.base).get() / SECTORS_PER_PAGE / GROUP_BLOCKS;
+        let start = group.map_or(of_sector, |g| g as u64) * GROUP_BLOCKS;
+        Some([start + 2, start + 3, 1].map(|block| self.sector(block)))
     }
 
     /// Sector of the inode-table block that holds an inode.
@@ -91,9 +172,8 @@ impl Allocator {
     pub(super) fn data(&mut self, extents: &mut Vec<Extent>, page: u64, pages: u64) {
         let (mut page, mut left) = (page, pages);
         while left > 0 {
-            self.skip_reserved();
-            let n = left.min(GROUP_BLOCKS - self.next % GROUP_BLOCKS);
-            let sector = self.sector(self.next);
+            let (block, n) = self.take(left);
+            let sector = self.sector(block);
             match extents.last_mut() {
                 Some(e)
                     if u64::from(e.page) + u64::from(e.pages) == page
@@ -103,22 +183,29 @@ impl Allocator {
                 }
                 _ => extents.push(Extent { page: page as u32, pages: n as u32, sector }),
             }
-            self.next += n;
             page += n;
             left -= n;
         }
     }
 
     fn block(&mut self) -> Sectors {
-        self.skip_reserved();
-        self.next += 1;
-        self.sector(self.next - 1)
+        let (block, _) = self.take(1);
+        self.sector(block)
     }
 
-    fn skip_reserved(&mut self) {
-        let within = self.next % GROUP_BLOCKS;
-        if within < RESERVED_BLOCKS {
-            self.next += RESERVED_BLOCKS - within;
+    /// At most `most` blocks in a row: the first of them, and how many.
+    fn take(&mut self, most: u64) -> (u64, u64) {
+        loop {
+            self.reach(self.current);
+            let g = &mut self.groups[self.current];
+            g.blocks = g.blocks.max(RESERVED_BLOCKS);
+            if g.blocks < GROUP_BLOCKS {
+                let first = self.current as u64 * GROUP_BLOCKS + g.blocks;
+                let n = most.min(GROUP_BLOCKS - g.blocks);
+                g.blocks += n;
+                return (first, n);
+            }
+            self.current += 1;
         }
     }
 
@@ -162,5 +249,25 @@ mod tests {
         assert_eq!(a.inode_block(12), Sectors(4 * 8));
         assert_eq!(a.inode_block(8_193 + 32), Sectors((32_768 + 5) * 8));
         assert_eq!(a.group_end(Sectors(8)), Sectors(32_768 * 8));
+    }
+
+    #[test]
+    fn directories_are_spread_over_the_emptiest_groups() {
+        // Groups 0 and 1 are in use, 2 and 3 are free, 4 is cut short by the file system's end.
+        let size = Sectors((4 * 32_768 + 1000) * 8);
+        let mut a = Allocator::new(Sectors(0), Sectors((32_768 + 5) * 8)).spread_over(size, 100);
+        let mut places = Vec::new();
+        for _ in 0..3 {
+            let group = a.group_of_directory().unwrap();
+            places.push((group, a.allocate_in(group, 1).extents[0].sector.0 / 8, a.next_inode_in(group).0 / 8));
+        }
+        let head = |g: u64| g * 32_768;
+        let expected =
+            [(2, head(2) + 260, head(2) + 4), (3, head(3) + 260, head(3) + 4), (2, head(2) + 261, head(2) + 4)];
+        assert_eq!(places, expected);
+        // What is made in a directory follows it, and everything else goes on where it was.
+        assert_eq!(a.allocate_in(3, 2).extents[0].sector.0 / 8, head(3) + 261);
+        assert_eq!(a.allocate(1).extents[0].sector.0 / 8, head(2) + 262);
+        assert_eq!(Allocator::new(Sectors(0), Sectors(0)).group_of_directory(), None);
     }
 }

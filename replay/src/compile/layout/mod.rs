@@ -4,8 +4,8 @@
 //! area's pages.
 //!
 //! Recorded extents are taken as they are. Pages without one are placed by rule, as an empty ext2 of 4 KiB blocks would
-//! place files that are written one after the other (see [`ext2`]): in the order of first use, from the block group
-//! behind the last recorded extent on. Directories come out of the same sequence. A file whose recorded extents leave
+//! place files that are written one after the other (see [`ext2`]): those that were there first, then those that the
+//! trace makes, each in the order of first use, from the block group behind the last recorded extent on. Directories come out of the same sequence. A file whose recorded extents leave
 //! exactly the room of an indirect block where ext2 has one is taken to have it there; other recorded files have none
 //! (extent trees).
 
@@ -74,6 +74,7 @@ pub(super) fn lay_out(
                 inode_page: None,
                 name_page: None,
                 indirect: Vec::new(),
+                group: None,
             },
             name_offset,
             wanted: reserved_bytes(state, opts),

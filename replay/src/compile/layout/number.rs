@@ -56,6 +56,7 @@ pub(super) fn number(
             inode_page: None,
             name_page: None,
             indirect: Vec::new(),
+            group: None,
         });
     }
     for i in 0..offsets.len() {
@@ -66,7 +67,7 @@ pub(super) fn number(
         let file = &mut files[i];
         file.name_page = name_page;
         let first = meta_first[file.device as usize];
-        for page in file.indirect.iter_mut().chain(&mut file.inode_page) {
+        for page in file.indirect.iter_mut().chain(&mut file.inode_page).chain(file.group.iter_mut().flatten()) {
             *page += first;
         }
     }

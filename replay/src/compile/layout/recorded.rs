@@ -35,11 +35,14 @@ fn piece(offset: Option<i64>, sector: Option<i64>, len: Option<i64>) -> Option<(
     Some((u64::try_from(offset?).ok()?, u64::try_from(sector?).ok()?, u64::try_from(len?).ok()?))
 }
 
-/// Sector behind the last recorded extent of a device (of extents without a device: of all).
-pub(super) fn end_of_device(side: &SideTables, dev: Option<i64>) -> Sectors {
+/// Sector behind the last recorded extent of a device (of extents without a device: of all) that begins in `from..to`.
+pub(super) fn end_of_device(side: &SideTables, dev: Option<i64>, from: Sectors, to: Sectors) -> Sectors {
     let on_device = side.files.iter().filter(|f| f.dev.is_none() || dev.is_none() || f.dev == dev);
     let ends = on_device.filter_map(|f| {
         let (_, sector, len) = piece(f.extent_offset_bytes, f.extent_sector_512, f.extent_len_bytes)?;
+        if sector < from.0 || sector >= to.0 {
+            return None;
+        }
         Some(sector.saturating_add(len.div_ceil(SECTOR_BYTES)))
     });
     Sectors(ends.max().unwrap_or(0))

@@ -32,7 +32,7 @@ impl World<'_> {
             "fsync" | "fdatasync" => {
                 if let Some(file) = self.file_of(r, r.fd, r.path).filter(|f| self.is_real(*f)) {
                     self.survey.seeks(file);
-                    self.emit(Op::Fsync { file });
+                    self.emit(Op::Fsync { file, data_only: r.call == "fdatasync" });
                 } else {
                     self.outside(r);
                 }
@@ -42,7 +42,7 @@ impl World<'_> {
                 if let Some(file) = self.file_of(r, r.fd, r.path).filter(|f| self.is_real(*f))
                     && r.flags.is_some_and(|f| f.contains("WAIT_AFTER"))
                 {
-                    self.emit(Op::Fsync { file });
+                    self.emit(Op::Fsync { file, data_only: false });
                 }
             }
             "sync" => self.emit(Op::Sync),
@@ -206,7 +206,7 @@ impl World<'_> {
         }
         self.emit(if direct { Op::Direct { ofd, off, len: n, write: true } } else { Op::Write { ofd, off, len: n } });
         if sync {
-            self.emit(Op::Fsync { file });
+            self.emit(Op::Fsync { file, data_only: false });
         }
         if explicit.is_none() {
             self.set_offset(desc, end);

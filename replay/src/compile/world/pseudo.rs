@@ -1,6 +1,7 @@
 //! Pseudo-calls of generated traces: names start with `x-`.
 
 use kreplay_traces::event::SyscallRow;
+use kreplay_traces::units::Nanos;
 
 use super::{CompileError, World, args};
 use crate::compile::fds::Target;
@@ -18,6 +19,11 @@ impl World<'_> {
                     let mark = u32::try_from(mark).map_err(|_| CompileError::TooLarge { what: "marks".to_owned() })?;
                     self.emit(Op::Mark { mark });
                 }
+            }
+            "x-compute" => {
+                let time = r.dur_ns.and_then(|d| u64::try_from(d).ok());
+                let time = time.ok_or_else(|| wrong("it needs dur_ns of at least 0".into()))?;
+                self.emit(Op::Cpu { time: Nanos(time) });
             }
             "x-link" => {
                 let link = self.link_argument(r).map_err(wrong)?;
@@ -67,7 +73,7 @@ impl World<'_> {
                 }
                 self.emit(Op::Ask { link, client });
             }
-            _ => return Err(wrong("known are x-mark, x-link, x-recvwrite and x-ask".into())),
+            _ => return Err(wrong("known are x-mark, x-compute, x-link, x-recvwrite and x-ask".into())),
         }
         Ok(())
     }

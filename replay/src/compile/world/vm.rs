@@ -50,7 +50,7 @@ impl World<'_> {
             "msync" => {
                 let file = r.addr.and_then(|a| self.mem.file_at(mm, a as u64));
                 if let Some(file) = file.filter(|_| has(r, "MS_SYNC")) {
-                    self.emit(Op::Fsync { file });
+                    self.emit(Op::Fsync { file, data_only: false });
                 }
             }
             "madvise" | "process_madvise" => self.notes.count("memory advice (not replayed)"),

@@ -59,7 +59,7 @@ pub(super) fn play(run: &Traced, config: &Config, events: &[Event], rescans: boo
         device_depth: 1,
         scheduler: true,
     };
-    let (slots, batch) = slots::sizes(&config.queue, machine);
+    let (slots, batch) = slots::sizes(&config.queue, machine, |total| total);
     let mut player = Player {
         config,
         slots,

@@ -118,6 +118,7 @@ impl Setup {
                 prio_aging_expire_ms: p.prio_aging_expire.unwrap_or(defaults.prio_aging_expire_ms),
                 next_by_place: defaults.next_by_place,
                 async_depth: defaults.async_depth,
+                least_tags: defaults.least_tags,
             },
         };
         let limits = Limits {

@@ -119,7 +119,7 @@ pub(super) fn marking(variant: &str, text: &str) -> Result<Vec<(String, Outcome)
             l if l.starts_with("write pass") => {
                 (0..4096).for_each(|i| script.add(Op::Write { ofd: 0, off: page(i), len: 4096 }));
             }
-            l if l.starts_with("after fsync") => script.add(Op::Fsync { file: 0 }),
+            l if l.starts_with("after fsync") => script.add(Op::Fsync { file: 0, data_only: false }),
             l if l.starts_with("read pass") => (0..4096).for_each(|i| script.read(0, i, 1)),
             l if l.starts_with("truncate") => {
                 script.add(Op::Truncate { file: 0, len: 0 });

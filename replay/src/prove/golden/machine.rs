@@ -45,6 +45,7 @@ impl Script {
                 inode_page: None,
                 name_page: None,
                 indirect: Vec::new(),
+                group: None,
             });
             program.areas.push(AreaInfo { task: 0, pages, first_page: program.pages, file: Some(i), private: false });
             program.pages += pages;

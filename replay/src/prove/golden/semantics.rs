@@ -80,7 +80,7 @@ fn operations(s: &mut Script, title: &str) -> bool {
     } else if starts("fadvise DONTNEED") {
         s.add(advise(Advice::DontNeed));
     } else if starts("fsync") {
-        s.add(Op::Fsync { file: 0 });
+        s.add(Op::Fsync { file: 0, data_only: false });
     } else if starts("buffered read 64K@0 done; O_DIRECT read") {
         s.add(Op::Direct { ofd: 0, off: 0, len: 65_536, write: false });
     } else if starts("O_DIRECT write 16K@0") {

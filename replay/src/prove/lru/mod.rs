@@ -175,7 +175,7 @@ fn play(
             scores.extend(free.scores((!swaps).then_some(99.0)));
             (scores, tallies)
         }
-        ReclaimPolicy::Clock | ReclaimPolicy::Workingset => {
+        ReclaimPolicy::Clock | ReclaimPolicy::Workingset | ReclaimPolicy::Generations => {
             return Err(format!("variant {} keeps no lists that these traces show", run.variant));
         }
     };

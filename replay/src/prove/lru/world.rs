@@ -275,6 +275,7 @@ fn program(files: u32, memory: u32) -> Program {
         inode_page: None,
         name_page: None,
         indirect: Vec::new(),
+        group: None,
     });
     // Without file pages the file has one that no instance uses, behind all others.
     let first_file = if files == 0 { memory } else { 0 };

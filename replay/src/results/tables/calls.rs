@@ -1,44 +1,33 @@
 //! `calls.parquet`.
 
-use super::{Columns, field, int, ints, schema, take_ints};
+use super::{Columns, Sparse, Words, field, int, ints, schema, take_ints};
 use crate::program::FileInfo;
 use crate::results::rows::{CallRow, Cause};
 use arrow::array::{ArrayRef, Int64Builder, StringBuilder};
 use arrow::datatypes::{DataType, SchemaRef};
 use std::sync::Arc;
 
-const NUMBERS: usize = 4 + Cause::COUNT;
-
+#[derive(Default)]
 pub(in crate::results) struct Calls {
-    numbers: [Vec<i64>; NUMBERS],
-    op: StringBuilder,
+    numbers: [Vec<i64>; 4],
+    causes: [Sparse; Cause::COUNT],
+    op: Words,
     file: StringBuilder,
     offset: Int64Builder,
     len: Int64Builder,
     recorded: Int64Builder,
 }
 
-impl Default for Calls {
-    fn default() -> Self {
-        Self {
-            numbers: std::array::from_fn(|_| Vec::new()),
-            op: StringBuilder::default(),
-            file: StringBuilder::default(),
-            offset: Int64Builder::default(),
-            len: Int64Builder::default(),
-            recorded: Int64Builder::default(),
-        }
-    }
-}
-
 impl Calls {
     pub(in crate::results) fn push(&mut self, r: &CallRow, files: &[FileInfo]) {
         let head = [i64::from(r.task), i64::from(r.line), int(r.start.0), int(r.dur.0)];
-        let blame = r.blame.0.iter().map(|&t| int(t));
-        for (column, value) in self.numbers.iter_mut().zip(head.into_iter().chain(blame)) {
+        for (column, value) in self.numbers.iter_mut().zip(head) {
             column.push(value);
         }
-        self.op.append_value(r.op.name());
+        for (column, &time) in self.causes.iter_mut().zip(&r.blame.0) {
+            column.push(int(time));
+        }
+        self.op.push(r.op.name());
         self.file.append_option(r.file.and_then(|f| files.get(f as usize)).map(|f| f.path.as_str()));
         self.offset.append_option(r.offset.map(|o| int(o.0)));
         self.len.append_option(r.len.map(|l| int(l.0)));
@@ -68,7 +57,8 @@ impl Columns for Calls {
 
     fn take(&mut self) -> Vec<ArrayRef> {
         let mut columns: Vec<ArrayRef> = take_ints(&mut self.numbers).collect();
-        columns.push(Arc::new(self.op.finish()));
+        columns.extend(self.causes.iter_mut().map(Sparse::take));
+        columns.push(self.op.take());
         columns.push(Arc::new(self.file.finish()));
         columns.push(Arc::new(self.offset.finish()));
         columns.push(Arc::new(self.len.finish()));

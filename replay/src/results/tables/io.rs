@@ -1,8 +1,8 @@
 //! `io.parquet`.
 
-use super::{Columns, field, int, ints, schema, take_ints};
+use super::{Columns, Words, field, int, ints, schema, take_ints};
 use crate::block::{BioKind, Dir, IoRecord};
-use arrow::array::{ArrayRef, BooleanArray, StringBuilder};
+use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::{DataType, SchemaRef};
 use kreplay_traces::units::SECTOR_BYTES;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(in crate::results) struct Ios {
     numbers: [Vec<i64>; 12],
-    dir: StringBuilder,
-    kind: StringBuilder,
+    dir: Words,
+    kind: Words,
     tail: Vec<bool>,
 }
 
@@ -34,11 +34,11 @@ impl Ios {
         for (column, value) in self.numbers.iter_mut().zip(row) {
             column.push(value);
         }
-        self.dir.append_value(match r.dir {
+        self.dir.push(match r.dir {
             Dir::Read => "R",
             Dir::Write => "W",
         });
-        self.kind.append_value(match r.kind {
+        self.kind.push(match r.kind {
             BioKind::Data => "data",
             BioKind::Readahead => "readahead",
             BioKind::Meta => "meta",
@@ -80,8 +80,8 @@ impl Columns for Ios {
 
     fn take(&mut self) -> Vec<ArrayRef> {
         let mut columns: Vec<ArrayRef> = take_ints(&mut self.numbers).collect();
-        columns.push(Arc::new(self.dir.finish()));
-        columns.push(Arc::new(self.kind.finish()));
+        columns.push(self.dir.take());
+        columns.push(self.kind.take());
         columns.push(Arc::new(BooleanArray::from(std::mem::take(&mut self.tail))));
         columns
     }

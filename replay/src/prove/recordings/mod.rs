@@ -7,10 +7,16 @@
 //! began, a state that the device had kept from earlier runs, is taken from the first line of its throttle log where it has
 //! one.
 //!
+//! # Calibration
+//! The runs with a throttle log gave the constants below that name such logs, and, each for itself, the initial rate; no
+//! other figure of any run was fitted. They are marked, and reported apart from the others.
+//!
 //! # Figures
 //! Wall time, first and last client, time of the timed reads, disk busy time, MB, requests, merges, share of fast reads,
 //! miss ratio, quantiles of read and write times. Errors are percent of the recorded value, with floors below which a
 //! figure says nothing (0.5 s, 1 MB, 20 requests, 1 ms); of ratios, the difference in hundredths.
+
+mod order;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -18,6 +24,9 @@ use std::sync::atomic::AtomicBool;
 use kreplay_traces::units::Nanos;
 use serde::Serialize;
 
+pub use order::{Order, orders};
+
+use super::schedulers::priorities_of;
 use super::{Figure, RunFigures, median, median_error};
 use crate::config::{Config, DeviceConfig};
 use crate::program::{Op, Program};
@@ -27,6 +36,8 @@ use crate::variant::Library;
 
 /// The goal: median error of disk busy time, MB and wall time, percent.
 const GOAL_PCT: f64 = 10.0;
+/// ... of the miss ratio, hundredths.
+const GOAL_MISS: f64 = 2.0;
 /// How long the recorders' counters ran on after a command's end.
 const TAIL: Nanos = Nanos::from_secs(1);
 /// Reads faster than this found their page in memory, ms.
@@ -41,6 +52,10 @@ const USUAL_RATE_KIB_S: u64 = 2324;
 const KNOWN_BANDWIDTH_KIB_S: u64 = 19_531;
 /// Memory of programs and kernel objects that a group held before its first file page, KiB.
 const RESERVED_KIB: u64 = 600;
+/// Nice value of the loads that had no real-time priority.
+const NICE: i64 = -10;
+/// How often xfs forces its log, ms (`fs.xfs.xfssyncd_centisecs`).
+const XFS_SYNC_MS: u64 = 30_000;
 /// What the load generator remembers of each operation, bytes.
 const LOG_BYTES: u64 = 32;
 
@@ -59,6 +74,8 @@ pub struct Settings {
     pub wbt_us: u64,
     /// Rate of the throttle when the run began, KiB/s.
     pub rate_kib_s: Option<u64>,
+    /// The load and the kernel's workers had real-time priorities.
+    pub real_time: bool,
 }
 
 impl Settings {
@@ -72,6 +89,7 @@ impl Settings {
             scheduler: metrics["scheduler"].as_str()?.to_owned(),
             wbt_us: if run.starts_with("W3wbt") { 75_000 } else { 0 },
             rate_kib_s: None,
+            real_time: metrics["rt"].as_u64().unwrap_or(0) > 0,
         })
     }
 
@@ -88,7 +106,8 @@ impl Settings {
 
     /// What tells one simulation from another.
     pub fn key(&self) -> String {
-        format!("{} {} {} {:?}", self.workload, self.limit_mib, self.scheduler, self.rate_kib_s)
+        let Self { workload, limit_mib, scheduler, rate_kib_s, real_time, .. } = self;
+        format!("{workload} {limit_mib} {scheduler} {rate_kib_s:?} {real_time}")
     }
 
     /// The configuration under which the target ran.
@@ -109,12 +128,18 @@ impl Settings {
         c.machine.swap = if self.workload.starts_with("W7") && !self.workload.contains("oom") { 64 << 10 } else { 0 };
         c.reclaim.workingset.wait_writeback = true;
         c.writeback.balanced.device_limit_kib = self.limit_mib * 1024 * DEVICE_LIMIT_TENTHS / 50;
+        c.writeback.balanced.journal_empty = true;
+        if self.workload.ends_with("xfs") {
+            c.writeback.balanced.commit_ms = XFS_SYNC_MS;
+            c.writeback.balanced.journal_copies = true;
+        }
         c.writeback.balanced.start_kib_s = KNOWN_BANDWIDTH_KIB_S;
         c.writeback.balanced.start_rate_kib_s = self.rate_kib_s.unwrap_or(USUAL_RATE_KIB_S);
         c.readahead.on_demand.io_kib = 512;
         c.queue.max_sectors = 1024;
         c.queue.slots = if self.scheduler == "none" { depth } else { 256 };
         c.queue.wbt.min_lat_us = self.wbt_us;
+        c.queue.priorities = priorities_of(self.real_time, NICE);
         c.elevator.policy.clone_from(&self.scheduler);
         let d = &mut c.elevator.deadline;
         if let Some(n) = self.workload.strip_prefix("W3tfifo_batch").and_then(|n| n.parse().ok()) {
@@ -298,6 +323,8 @@ pub struct Pair {
     pub itself: bool,
     /// Recorded with real-time priorities, so that the machine's other users did not delay it.
     pub quiet: bool,
+    /// The target is one of the runs whose throttle logs gave constants of this proof and the throttle's initial rate.
+    pub calibrating: bool,
     /// Workload.
     pub workload: String,
     /// Limit, MiB, and scheduler of the target.
@@ -315,6 +342,8 @@ pub struct RecordingsReport {
     pub kind: &'static str,
     /// Compared pairs.
     pub pairs: Vec<Pair>,
+    /// Which scheduler was faster, where they differed.
+    pub orders: Vec<Order>,
     /// Not compared, with reasons.
     pub skipped: Vec<super::Verdict>,
 }
@@ -326,11 +355,12 @@ impl RecordingsReport {
         median(all.filter(|f| f.name == name && f.telling).map(|f| f.error_pct).collect())
     }
 
-    /// The goals: medians over predicted quiet runs.
+    /// The goals: medians over predicted quiet runs, and the order of schedulers.
     pub fn holds(&self) -> bool {
-        ["disk_busy_s", "q_read_mb", "q_write_mb", "wall_s"]
-            .iter()
-            .all(|n| self.median_of(n, |p| !p.itself && p.quiet).is_some_and(|m| m <= GOAL_PCT))
+        let within = |name: &str, goal: f64| self.median_of(name, |p| !p.itself && p.quiet).is_some_and(|m| m <= goal);
+        ["disk_busy_s", "q_read_mb", "q_write_mb", "wall_s"].iter().all(|n| within(n, GOAL_PCT))
+            && within("miss_ratio", GOAL_MISS)
+            && self.orders.iter().all(|o| o.same)
     }
 
     /// Names of the figures, in the order in which they are printed.
