@@ -8,7 +8,7 @@
 //! page-table walk (every accessed bit is found when a generation begins, others at the tail), memory groups' own
 //! generations, `min_ttl_ms`.
 
-use super::workingset::{Run, end_shrinkers, free, judge_anon};
+use super::workingset::{end_shrinkers, free, judge_anon, passes};
 use super::{Cursor, Need, Phase};
 use crate::config::ReclaimConfig;
 use crate::mm::Mm;
@@ -33,33 +33,7 @@ pub struct Batch {
 }
 
 pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Need {
-    if !cur.run.begun {
-        cur.run = Run::begin(cur.want);
-        cur.generation_batch = Batch::default();
-        // As `Cursor::new` counts down to 1; the kernel to 0.
-        cur.priority = cfg.def_priority + 1;
-    }
-    loop {
-        match cur.phase {
-            Phase::Pass => {
-                begin_pass(cfg, mm, cur);
-                cur.phase = Phase::Scan;
-            }
-            Phase::Scan => {
-                if let Some(need) = scan(cfg, mm, cur) {
-                    return need;
-                }
-                if let Some(done) = end_pass(mm, cur) {
-                    return Need::Done(done);
-                }
-            }
-            Phase::Written | Phase::Waited | Phase::BufferWaited | Phase::BufferWritten => {
-                mm.page_mut(cur.page).pins -= 1;
-                cur.phase = Phase::Scan;
-            }
-            Phase::Failed => return Need::Done(cur.run.reclaimed > 0),
-        }
-    }
+    passes(cfg, mm, cur, begin_pass, scan, end_pass)
 }
 
 /// Anonymous pages may be evicted.

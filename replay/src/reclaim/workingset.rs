@@ -52,6 +52,19 @@ impl Run {
 }
 
 pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Need {
+    passes(cfg, mm, cur, begin_pass, scan, end_pass)
+}
+
+/// Passes of a run over one lruvec, from the gentlest priority on (`do_try_to_free_pages`): `begin` a pass, `scan` until it
+/// needs something or is through, `end` it; that says whether the run is over.
+pub(super) fn passes(
+    cfg: &ReclaimConfig,
+    mm: &mut Mm,
+    cur: &mut Cursor,
+    begin: fn(&ReclaimConfig, &mut Mm, &mut Cursor),
+    scan: fn(&ReclaimConfig, &mut Mm, &mut Cursor) -> Option<Need>,
+    end: fn(&mut Mm, &mut Cursor) -> Option<bool>,
+) -> Need {
     if !cur.run.begun {
         cur.run = Run::begin(cur.want);
         // As `Cursor::new` counts down to 1; the kernel to 0.
@@ -60,14 +73,14 @@ pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Need {
     loop {
         match cur.phase {
             Phase::Pass => {
-                begin_pass(cfg, mm, cur);
+                begin(cfg, mm, cur);
                 cur.phase = Phase::Scan;
             }
             Phase::Scan => {
                 if let Some(need) = scan(cfg, mm, cur) {
                     return need;
                 }
-                if let Some(done) = end_pass(mm, cur) {
+                if let Some(done) = end(mm, cur) {
                     return Need::Done(done);
                 }
             }

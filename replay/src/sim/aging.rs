@@ -39,7 +39,7 @@ impl Sim<'_> {
                 }
                 self.wake_daemon(self.kswapd);
                 if flags.wait && self.config.reclaim.aging.alloc_reclaims && !self.tasks[t as usize].memalloc {
-                    return self.reclaim_for(t, flags, Alloc::Helped);
+                    return self.aged_reclaim_for(t, flags, Alloc::Helped);
                 }
                 set(self, Alloc::Yielded);
                 if flags.wait { Flow::Yield } else { Flow::Continue }
@@ -60,7 +60,7 @@ impl Sim<'_> {
                     set(self, Alloc::Last);
                     return Flow::Continue;
                 }
-                self.reclaim_for(t, flags, Alloc::Reclaimed)
+                self.aged_reclaim_for(t, flags, Alloc::Reclaimed)
             }
             Alloc::Reclaimed => {
                 let task = &mut self.tasks[t as usize];
@@ -94,16 +94,11 @@ impl Sim<'_> {
         }
     }
 
-    /// A reclaim run on behalf of an allocation, which goes on at `then`.
-    fn reclaim_for(&mut self, t: u32, flags: AllocFlags, then: Alloc) -> Flow {
-        self.mm.counters.direct_reclaim_calls += 1;
+    /// The same with the task's own address space first.
+    fn aged_reclaim_for(&mut self, t: u32, flags: AllocFlags, then: Alloc) -> Flow {
         let mut cursor = Cursor::new(&self.config.reclaim, NORMAL, flags, false);
         cursor.task = Some(t);
-        let task = &mut self.tasks[t as usize];
-        task.memalloc = true;
-        task.reclaim = Some(cursor);
-        task.set_top(Frame::Alloc { flags, at: then });
-        task.push(Frame::Reclaim);
+        self.reclaim_for(t, cursor, flags, then);
         Flow::Continue
     }
 

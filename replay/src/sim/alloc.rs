@@ -51,14 +51,9 @@ impl Sim<'_> {
                 if !flags.wait {
                     return self.refused(t, sink);
                 }
-                self.mm.counters.direct_reclaim_calls += 1;
                 let class = self.mm.zones.classzone();
                 let cursor = Cursor::new(&self.config.reclaim, class, flags, true);
-                let task = &mut self.tasks[t as usize];
-                task.memalloc = true;
-                task.reclaim = Some(cursor);
-                task.set_top(Frame::Alloc { flags, at: Alloc::Reclaimed });
-                task.push(Frame::Reclaim);
+                self.reclaim_for(t, cursor, flags, Alloc::Reclaimed);
             }
             Alloc::Reclaimed => {
                 let task = &mut self.tasks[t as usize];
@@ -121,6 +116,16 @@ impl Sim<'_> {
         self.mm.counters.alloc_failures += 1;
         self.tasks[t as usize].pop(FAILED);
         Flow::Continue
+    }
+
+    /// Reclaim on behalf of an allocation, which goes on at `then`; what that allocates comes from the reserve (PF_MEMALLOC).
+    pub(super) fn reclaim_for(&mut self, t: u32, cursor: Cursor, flags: AllocFlags, then: Alloc) {
+        self.mm.counters.direct_reclaim_calls += 1;
+        let task = &mut self.tasks[t as usize];
+        task.memalloc = true;
+        task.reclaim = Some(cursor);
+        task.set_top(Frame::Alloc { flags, at: then });
+        task.push(Frame::Reclaim);
     }
 
     /// A frame came back for a page of the page cache: use it, unless somebody else was faster. True if the page is the

@@ -47,13 +47,8 @@ impl Sim<'_> {
                 if !flags.wait {
                     return self.allocation_failed(t);
                 }
-                self.mm.counters.direct_reclaim_calls += 1;
                 let cursor = Cursor::new(&self.config.reclaim, NORMAL, flags, false);
-                let task = &mut self.tasks[t as usize];
-                task.memalloc = true;
-                task.reclaim = Some(cursor);
-                task.set_top(Frame::Alloc { flags, at: Alloc::Reclaimed });
-                task.push(Frame::Reclaim);
+                self.reclaim_for(t, cursor, flags, Alloc::Reclaimed);
             }
             Alloc::Reclaimed => {
                 let task = &mut self.tasks[t as usize];

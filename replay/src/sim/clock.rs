@@ -44,15 +44,10 @@ impl Sim<'_> {
             _ => {
                 self.wake_daemon(self.kswapd);
                 if self.mm.zones.free() <= min && flags.wait {
-                    self.mm.counters.direct_reclaim_calls += 1;
                     // What may not call into the file system may not do I/O at all here (GFP_BUFFER).
                     let may = AllocFlags { io: flags.fs, ..flags };
                     let cursor = Cursor::new(&self.config.reclaim, NORMAL, may, true);
-                    let task = &mut self.tasks[t as usize];
-                    task.memalloc = true;
-                    task.reclaim = Some(cursor);
-                    task.set_top(Frame::Alloc { flags, at: Alloc::Reclaimed });
-                    task.push(Frame::Reclaim);
+                    self.reclaim_for(t, cursor, flags, Alloc::Reclaimed);
                     return Flow::Continue;
                 }
             }

@@ -129,12 +129,19 @@ impl Sim<'_> {
     /// Drop the clean pages of a range that nobody uses.
     pub(super) fn invalidate(&mut self, ids: std::ops::Range<u32>) {
         for id in ids {
-            let p = *self.mm.page(id);
-            let busy = p.any(flag::LOCKED | flag::BUF_LOCKED | flag::BUF_DIRTY | flag::MAPPED) || p.pins > 0;
-            if p.any(flag::PRESENT) && !busy {
-                self.mm.forget_shadow(id);
-                self.mm.forget(id);
-            }
+            self.drop_if_idle(id);
         }
+    }
+
+    /// Drop a page of the page cache that is clean and that nobody uses; false if it stays, or is not there.
+    pub(super) fn drop_if_idle(&mut self, id: u32) -> bool {
+        let p = self.mm.page(id);
+        let busy = p.any(flag::LOCKED | flag::BUF_LOCKED | flag::BUF_DIRTY | flag::MAPPED) || p.pins > 0;
+        let drops = p.any(flag::PRESENT) && !busy;
+        if drops {
+            self.mm.forget_shadow(id);
+            self.mm.forget(id);
+        }
+        drops
     }
 }

@@ -463,14 +463,9 @@ impl Sim<'_> {
         }
         self.finish_plug(t);
         for id in ids {
-            let p = *self.mm.page(id);
-            let busy = p.any(flag::LOCKED | flag::BUF_LOCKED | flag::BUF_DIRTY | flag::MAPPED) || p.pins > 0;
-            if p.any(flag::PRESENT) && !busy {
-                self.mm.forget_shadow(id);
-                self.mm.forget(id);
-            } else if p.any(flag::PRESENT) {
+            if !self.drop_if_idle(id) && self.mm.page(id).any(flag::PRESENT) {
                 self.mm.clear(id, flag::REFERENCED);
-                if p.any(flag::BUF_LOCKED | flag::BUF_DIRTY) {
+                if self.mm.page(id).any(flag::BUF_LOCKED | flag::BUF_DIRTY) {
                     self.mm.set(id, flag::RECLAIM);
                 }
             }

@@ -1,10 +1,25 @@
 //! Text of `kreplay prove pipeline`.
 
+use super::{Kind, Report};
 use kreplay_replay::prove::pipeline::PipelineReport;
 use std::fmt::Write as _;
 
+impl Report for PipelineReport {
+    fn holds(&self) -> bool {
+        self.holds()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        serde_json::json!(self)
+    }
+
+    fn text(&self, _: &Kind) -> String {
+        text(self)
+    }
+}
+
 /// A table of times, and the two means.
-pub(super) fn text(r: &PipelineReport) -> String {
+fn text(r: &PipelineReport) -> String {
     let mut t = String::from("pipeline: a chain of tasks that read and write large files, on a machine of 250 GiB\n");
     for (i, run) in r.runs.iter().enumerate() {
         let how = if i == 0 { "constants were calibrated on this one" } else { "predicted" };

@@ -1,6 +1,7 @@
 //! `kreplay prove recordings DIR`: reads recordings with system calls, simulates them under the settings of the others.
 
 use super::schedulers::folders;
+use super::{Kind, Report};
 use crate::signal;
 use kreplay_parsers::ingest::{self as parse, Options, Watch};
 use kreplay_replay::compile::{CompileOptions, StoredTrace, compile};
@@ -180,8 +181,22 @@ fn source(folder: &Path, full: bool) -> Result<Source, String> {
     Ok(Source { settings, full, program })
 }
 
+impl Report for RecordingsReport {
+    fn holds(&self) -> bool {
+        self.holds()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        serde_json::json!(self)
+    }
+
+    fn text(&self, _: &Kind) -> String {
+        text(self)
+    }
+}
+
 /// The report in words and tables.
-pub(super) fn text(r: &RecordingsReport) -> String {
+fn text(r: &RecordingsReport) -> String {
     let mut t =
         String::from("recordings: runs of a real 6.18, from recordings under the same and under other settings\n");
     for p in &r.pairs {

@@ -1,11 +1,25 @@
 //! Scores of single decisions as text.
 
-use super::Kind;
+use super::{Kind, Report};
 use kreplay_replay::prove::scores::{RunScores, Score, ScoreReport, Tally};
 use std::fmt::Write as _;
 
+impl Report for ScoreReport {
+    fn holds(&self) -> bool {
+        self.holds()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        serde_json::json!(self)
+    }
+
+    fn text(&self, kind: &Kind) -> String {
+        text(kind, self)
+    }
+}
+
 /// The report: each run's scores, what was fed and what is hidden, rules broken on purpose; then the verdict.
-pub(super) fn text(kind: &Kind, report: &ScoreReport) -> String {
+fn text(kind: &Kind, report: &ScoreReport) -> String {
     let mut t = format!("{}: {}\n", kind.name, kind.about);
     for run in &report.runs {
         run_text(&mut t, run);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::events::{Event, Log, NONE, What};
 use super::world::World;
-use super::{Rules, Tallies};
+use super::{ORDER, OUTCOME, Rules, Tallies};
 use crate::config::Config;
 use crate::mm::page::{List, NIL, flag};
 use crate::mm::zone::{AllocFlags, NORMAL};
@@ -16,8 +16,6 @@ use crate::prove::scores::Score;
 use crate::reclaim::aging::{self, Aged};
 use crate::reclaim::{Cursor, Looked, Need, Phase};
 
-const ORDER: Option<f64> = Some(99.9);
-const OUTCOME: Option<f64> = Some(99.0);
 /// ... where pages are passed over in silence by a number of free frames that is not logged.
 const HIDDEN_ORDER: Option<f64> = Some(95.0);
 /// DEF_PRIORITY: a call looks at 1/64 of its list.

@@ -44,6 +44,10 @@ use events::{Log, Look, What};
 use world::World;
 
 const FILE: &str = "vm_events.csv";
+/// Bar of which page is looked at next, percent.
+const ORDER: Option<f64> = Some(99.9);
+/// Bar of what becomes of it, percent.
+const OUTCOME: Option<f64> = Some(99.0);
 
 /// What was fed, and what is hidden.
 #[derive(Clone, Debug, Default)]
@@ -121,8 +125,9 @@ pub fn run(dir: &Path, stop: &AtomicBool) -> Result<ScoreReport, String> {
 
 fn compare(run: &Traced) -> Result<RunScores, String> {
     let block = blocktrace::events::parse("block_events.csv", &traced::text(&run.folder, "block_events.csv")?)?;
-    let looks = looks(run)?;
-    let log = events::parse(FILE, &traced::text(&run.folder, FILE)?, &block, &looks, 1 << run.config.swap_cluster())?;
+    let events = traced::text(&run.folder, FILE)?;
+    let looks = looks(run, &events)?;
+    let log = events::parse(FILE, &events, &block, &looks, 1 << run.config.swap_cluster())?;
     let unscored = world::not_scored(&log, &run.config);
     let (scores, tallies) = play(run, &log, &run.config, Rules::default(), &unscored)?;
     let list = |map: BTreeMap<&'static str, u64>| {
@@ -140,22 +145,62 @@ fn compare(run: &Traced) -> Result<RunScores, String> {
     Ok(scores)
 }
 
-/// Loads whose sampler looked at files with mincore(): its clock against the trace's, us.
-const SAMPLED: [(&str, u64); 2] = [("seqhot", 11_935_782), ("read512", 5_007_658)];
-/// These files, by inode, with the parameter that says how many MiB of them the load uses.
-const SAMPLED_FILES: [(u64, &str); 2] = [(12, "BIG"), (18, "HOT")];
+/// Files that the sampler looks at with mincore(), by inode, with the parameter that says how many MiB of them the load uses.
+const SAMPLED_FILES: [(u64, &str); 2] = [(12, "BIG"), (HOT, "HOT")];
+/// Inode of the file that the load reads pass after pass.
+const HOT: u64 = 18;
 
-/// When the sampler of a run looked, where the kernel's lookup marks pages.
-fn looks(run: &Traced) -> Result<Vec<Look>, String> {
-    let marks = run.config.reclaim.policy == ReclaimPolicy::Aging;
-    let Some((_, offset)) = SAMPLED.iter().find(|s| marks && run.load == s.0) else { return Ok(Vec::new()) };
+/// When the sampler of a run looked, where the kernel's lookup marks pages. Known for loads whose passes over the hot file stand
+/// in both logs; their clocks drift apart by a percent, so times in between are interpolated.
+fn looks(run: &Traced, events: &str) -> Result<Vec<Look>, String> {
+    if run.config.reclaim.policy != ReclaimPolicy::Aging {
+        return Ok(Vec::new());
+    }
+    let serial = traced::text(&run.folder, "serial.log")?;
+    let marks: Vec<u64> = serial.lines().filter_map(|l| time_of(l.strip_prefix("@T ")?, "hotpass")).collect();
+    let pause_us = run.params.get("PAUSE").and_then(|p| p.parse::<u64>().ok()).unwrap_or(0) * 1000;
+    let passes = pass_ends(events, pause_us / 2);
+    if marks.len() < 2 || marks.len() != passes.len() {
+        return Ok(Vec::new());
+    }
+    let pairs: Vec<(u64, u64)> = marks.into_iter().zip(passes).collect();
     let files: Vec<(u64, u64)> = SAMPLED_FILES
         .iter()
         .filter_map(|(ino, key)| Some((*ino, run.params.get(*key)?.parse::<u64>().ok()? * 256)))
         .collect();
-    let text = traced::text(&run.folder, "serial.log")?;
-    let times = text.lines().filter_map(|l| l.strip_prefix("@S ")?.split(' ').next()?.parse::<u64>().ok());
-    Ok(times.map(|t| Look { at: t + offset, files: files.clone() }).collect())
+    let times = serial.lines().filter_map(|l| time_of(l.strip_prefix("@S ")?, ""));
+    Ok(times.map(|t| Look { at: translated(t, &pairs), files: files.clone() }).collect())
+}
+
+/// The time that a line of the serial log begins with, if `what` follows.
+fn time_of(line: &str, what: &str) -> Option<u64> {
+    let (time, rest) = line.split_once(' ')?;
+    rest.starts_with(what).then(|| time.parse().ok()).flatten()
+}
+
+/// Last reads of the hot file before nothing was read of it for longer than `gap_us`; the last of all.
+fn pass_ends(events: &str, gap_us: u64) -> Vec<u64> {
+    let (hot, mut last, mut ends) = (HOT.to_string(), None, Vec::new());
+    for line in events.lines() {
+        let mut fields = line.split(',');
+        let time = fields.next().and_then(|t| t.parse::<u64>().ok());
+        if fields.nth(1) != Some("read_access") || fields.next() != Some(&hot) {
+            continue;
+        }
+        let Some(time) = time else { continue };
+        ends.extend(last.filter(|l| time - l > gap_us));
+        last = Some(time);
+    }
+    ends.extend(last);
+    ends
+}
+
+/// A time of one clock in the other's, along the line through the two pairs around it (or the two at that end).
+fn translated(time: u64, pairs: &[(u64, u64)]) -> u64 {
+    let i = pairs.partition_point(|(t, _)| *t <= time).clamp(1, pairs.len() - 1);
+    let ((a, x), (b, y)) = (pairs[i - 1], pairs[i]);
+    let slope = (y - x) as f64 / (b - a).max(1) as f64;
+    (x as f64 + (time as f64 - a as f64) * slope).max(0.0) as u64
 }
 
 /// Both ways of playing.

@@ -50,3 +50,18 @@ fn a_page_is_mapped_until_it_is_unmapped_for_the_last_time() {
     assert!(log.pages[0].mapped && log.mapping[&1] == (0, false));
     assert_eq!((log.events[3].page, log.events[4].page), (0, 1));
 }
+
+#[test]
+fn the_samplers_clock_is_told_by_the_passes_that_both_logs_show() {
+    let log = "t_us,pid,event,ino,index,pfn\n100,9,read_access,18,0,1\n110,9,read_access,18,1,2\n115,8,read_access,12,0,3\n\
+               400,9,read_access,18,0,1\n410,9,read_access,18,1,2\n";
+    assert_eq!(super::pass_ends(log, 50), [110, 410]);
+    assert_eq!(super::pass_ends(log, 500), [410]);
+    let pairs = [(10, 110), (310, 410), (610, 713)];
+    assert_eq!(super::translated(10, &pairs), 110);
+    assert_eq!(super::translated(460, &pairs), 561, "half way between 410 and 713");
+    assert_eq!(super::translated(910, &pairs), 1016, "the last clock goes on");
+    assert_eq!(super::translated(0, &pairs), 100);
+    assert_eq!(super::time_of("1847952 hotpass n us 0", "hotpass"), Some(1_847_952));
+    assert_eq!(super::time_of("2336115 bigstart 0", "hotpass"), None);
+}

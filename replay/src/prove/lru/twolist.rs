@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::events::{Event, Log, NONE, What};
 use super::free::Sequences;
 use super::world::World;
-use super::{Rules, Tallies};
+use super::{ORDER, OUTCOME, Rules, Tallies};
 use crate::config::{Config, ReadMark};
 use crate::mm::page::{List, flag};
 use crate::mm::zone::{AllocFlags, NORMAL};
@@ -13,8 +13,6 @@ use crate::prove::scores::Score;
 use crate::reclaim::twolist;
 use crate::reclaim::{Cursor, Looked, Need};
 
-const ORDER: Option<f64> = Some(99.9);
-const OUTCOME: Option<f64> = Some(99.0);
 const EXACT: Option<f64> = Some(100.0);
 /// Of a page that the model writes and the kernel does not at that time, us.
 const WRITE_US: u64 = 20_000;
