@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::frame::Frame;
 use crate::json;
 use crate::manifest::Entry;
-use crate::model::{CellProvenance, TableProvenance, VariantModel};
+use crate::model::{CellProvenance, Definition, TableProvenance, VariantModel};
 use crate::tables::{Calls, Evictions, Requests};
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -270,11 +270,29 @@ fn provenance(entry: &Entry, document: &Value) -> CellProvenance {
         code_version: json::optional_text(document, "code_version"),
         checked_against: json::texts(document, "checked_against"),
         assumptions: json::texts(document, "assumptions"),
+        parts: parts(document),
         coverage: json::flatten(document.get("coverage")),
         config: json::flatten(document.get("config")),
         tables,
         ..bare_provenance(entry)
     }
+}
+
+/// What the parts of the variant's name stand for; results of before they were kept have none.
+fn parts(document: &Value) -> Vec<Definition> {
+    let part = |p: &Value| Some(Definition::new(&json::optional_text(p, "name")?, &json::optional_text(p, "about")?));
+    document.get("parts").and_then(Value::as_array).map_or_else(Vec::new, |all| all.iter().filter_map(part).collect())
+}
+
+/// What the parts of the names of some cells' variants stand for; see [`crate::legend::parts`].
+pub(crate) fn parts_of<'e>(entries: impl Iterator<Item = &'e Entry>) -> Result<Vec<Definition>> {
+    let mut of: IndexMap<&str, Vec<Definition>> = IndexMap::new();
+    for entry in entries {
+        if !of.contains_key(entry.variant.as_str()) {
+            of.insert(&entry.variant, parts(&json::read(&entry.path.join("cell.json"))?));
+        }
+    }
+    Ok(crate::legend::parts(of.values().map(Vec::as_slice)))
 }
 
 /// What `cell.json` says of the cell's model.

@@ -53,11 +53,11 @@ pub(crate) fn seeds_in_words(a: Folded, b: Folded) -> String {
     };
     let (low, high) = (low / b.sample.mean * 100.0, high / b.sample.mean * 100.0);
     if high - low < 0.1 {
-        return "whatever the seed".to_string();
+        return "the same with every seed".to_string();
     }
     // Both ends in the sense of the words before the brackets, which have no sign.
     let (from, to) = if a.median < b.median { (-high, -low) } else { (low, high) };
-    format!("95 % interval {from:.1} to {to:.1} %")
+    format!("95 % interval of the seeds alone {from:.1} to {to:.1} %")
 }
 
 /// "12.4 % earlier", "3.0 % later" for a time `a` against a time `b`.
@@ -99,8 +99,8 @@ mod tests {
         assert!(!rule.differ(of(&[10.0, 10.001]), of(&[10.05, 10.051])), "steady, but nobody acts on half a percent");
         assert_eq!(seeds_in_words(one(1.0), one(2.0)), "");
         let words = seeds_in_words(of(&[10.0, 10.1, 10.2]), of(&[20.5, 20.6, 20.7]));
-        assert_eq!(words, "95 % interval 49.9 to 52.1 %");
-        assert_eq!(seeds_in_words(of(&[10.0, 10.0001]), of(&[20.0, 20.0001])), "whatever the seed");
+        assert_eq!(words, "95 % interval of the seeds alone 49.9 to 52.1 %");
+        assert_eq!(seeds_in_words(of(&[10.0, 10.0001]), of(&[20.0, 20.0001])), "the same with every seed");
     }
 
     #[test]

@@ -224,7 +224,10 @@ pub fn compare(
     }
     verdict.extend(crossed.iter().map(|text| Finding::new(Level::Problem, text.clone())));
     verdict.push(Finding::new(Level::Note, rule.in_words(seeds)));
+    let models = crate::cell::each_once(before.iter().chain(&after).flat_map(|t| t.models.iter()));
+    let cells: Vec<_> = before.into_iter().chain(after).flat_map(|t| t.provenance).collect();
     let report = Report {
+        legend: crate::legend::legend(&cells, &models),
         schema: model::SCHEMA,
         kind: "kreplay-comparison".to_string(),
         title: "Two runs compared".to_string(),
@@ -234,8 +237,8 @@ pub fn compare(
         provenance: Provenance {
             analysis_version: env!("CARGO_PKG_VERSION").to_string(),
             comparison_rule: rule.in_words(seeds),
-            models: crate::cell::each_once(before.iter().chain(&after).flat_map(|t| t.models.iter())),
-            cells: before.into_iter().chain(after).flat_map(|t| t.provenance).collect(),
+            models,
+            cells,
             ..Provenance::default()
         },
     };

@@ -7,6 +7,7 @@
 //! The same results give the same report, byte for byte.
 
 pub mod btt;
+mod by_factor;
 mod cell;
 pub mod claims;
 mod compare;
@@ -18,12 +19,15 @@ mod findings;
 pub mod fixture;
 mod frame;
 mod json;
+mod legend;
 mod manifest;
 mod matrix;
 mod metrics;
 pub mod model;
+mod model_error;
 mod mrc;
 mod recorded;
+mod settings;
 pub mod stats;
 mod stays;
 mod tables;
@@ -34,6 +38,7 @@ mod who;
 
 pub use error::{Error, Result};
 
+use by_factor::ByFactor;
 use cell::CellData;
 use compare::Rule;
 use indexmap::IndexMap;
@@ -42,6 +47,7 @@ use manifest::{Entry, Manifest};
 use matrix::Matrix;
 use metrics::{CellHead, Collect, Context};
 use model::{CellProvenance, Finding, Level, Provenance, Report, TraceReport, VariantModel};
+use model_error::ModelErrors;
 use recorded::Recorded;
 use std::path::{Path, PathBuf};
 use tradeoffs::Tradeoffs;
@@ -108,6 +114,7 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
         kind: "kreplay-report".to_string(),
         title: format!("Replay of {load}"),
         question: question(&load, &done),
+        legend: legend::legend(&provenances, &models),
         verdict,
         traces,
         provenance: Provenance {
@@ -243,16 +250,28 @@ fn measure(manifest: &Manifest, entries: &[&Entry], moved: Option<&Moved>) -> Re
 
 fn analyse_trace(measured: Measured, options: &Options, rule: Rule) -> TracePart {
     let (matrix, name) = (measured.matrix(), measured.name());
-    let Measured { id, metrics, heads, provenance, findings, recorded, recorded_s, .. } = measured;
+    let Measured { id, metrics, heads, provenance, models, findings, recorded, recorded_s, .. } = measured;
     let reference = options.reference.as_deref();
     let shown: Vec<CellHead> = heads.iter().filter(|h| h.shown).cloned().collect();
     let context = Context { cells: &shown, recorded: &recorded, matrix: &matrix, reference, rule };
     let (weighed, undominated) =
         Tradeoffs { matrix: &matrix, cells: &provenance, chosen: &options.pareto, rule }.section();
-    let sections: Vec<_> = weighed.into_iter().chain(metrics.iter().filter_map(|m| m.section(&context))).collect();
+    let errors = ModelErrors(&models);
+    let settings = settings::settings(&matrix, &provenance);
+    let (changed, by_factor) = ByFactor { matrix: &matrix, settings: &settings, rule, errors }.section();
+    let first = changed.into_iter().chain(weighed);
+    let sections: Vec<_> = first.chain(metrics.iter().filter_map(|m| m.section(&context))).collect();
     let label_of = |variant: &str| heads.iter().find(|h| h.variant == variant).map(|h| h.label.clone());
-    let evidence =
-        verdict::Evidence { matrix: &matrix, sections: &sections, recorded_s, reference, label_of: &label_of, rule };
+    let evidence = verdict::Evidence {
+        matrix: &matrix,
+        sections: &sections,
+        recorded_s,
+        reference,
+        label_of: &label_of,
+        rule,
+        errors,
+        by_factor: &by_factor,
+    };
     // The answer first, then what stands against it; single events are under findings.
     let mut verdict = evidence.verdict();
     verdict.extend(undominated);

@@ -3,27 +3,25 @@
 //!
 //! * Pareto set: a finished variant belongs to it if no other finished variant is at least as good by every chosen figure and
 //!   distinguishably better by one ([`crate::compare::Rule`]). Figures: [`CHOSEN`] unless the caller names others.
-//! * Settings: keys of the resolved configuration (`cell.json`) whose values differ between the variants; keys that always
-//!   change together are one setting.
+//! * Settings: [`crate::settings`].
 //! * A sweep: variants that differ in one numeric setting only; a line for each combination of the others.
 //! * Factors: [`crate::factors`], if the settings form a full grid.
 
 use crate::compare::Rule;
 use crate::factors::{Observation, decompose};
-use crate::matrix::{Folded, Matrix, MatrixRow};
+use crate::matrix::{Folded, Matrix};
 use crate::model::{
     Axis, Better, Block, Cell, CellProvenance, Column, Definition, Finding, Heat, HeatCell, HeatRow, Join, Level, Line,
     Plane, Section, Table, Unit,
 };
-use indexmap::{IndexMap, IndexSet};
+use crate::settings::{Setting, grid, settings};
+use indexmap::IndexMap;
 
 /// Figures of the Pareto set, by column id.
 const CHOSEN: [&str; 3] = ["elapsed_s", "last_over_first", "read_p999_ms"];
 /// Figures drawn along a sweep and taken apart by factors, where they are known.
 const FIGURES: [&str; 6] =
     ["elapsed_s", "throughput_mib_s", "last_over_first", "read_p999_ms", "write_p999_ms", "disk_read_mib"];
-/// Keys named for one setting.
-const KEYS: usize = 3;
 /// Effects listed for a figure.
 const EFFECTS: usize = 5;
 /// Most columns of the heat map.
@@ -41,43 +39,6 @@ pub(crate) struct Tradeoffs<'a> {
     pub rule: Rule,
 }
 
-/// A setting that was varied.
-struct Setting {
-    keys: Vec<String>,
-    /// Different values, in the order of the run (numbers ascending).
-    values: Vec<String>,
-    /// Level of each matrix row.
-    level: Vec<usize>,
-}
-
-impl Setting {
-    fn name(&self) -> String {
-        let shown = self.keys.iter().take(KEYS).cloned().collect::<Vec<_>>().join(", ");
-        let more = self.keys.len().saturating_sub(KEYS);
-        if more > 0 { format!("{shown} and {more} more") } else { shown }
-    }
-
-    /// The values as numbers, if all are: `64 MiB` counts as 64 of its unit.
-    fn numbers(&self) -> Option<Vec<f64>> {
-        self.values.iter().map(|v| number(v)).collect()
-    }
-}
-
-/// A number with an optional size suffix; sizes in bytes.
-fn number(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-')).unwrap_or(text.len());
-    let value: f64 = text[..end].parse().ok()?;
-    let factor = match text[end..].trim() {
-        "" => 1.0,
-        "KiB" => 1024.0,
-        "MiB" => 1024.0 * 1024.0,
-        "GiB" => 1024.0 * 1024.0 * 1024.0,
-        _ => return None,
-    };
-    Some(value * factor)
-}
-
 impl Tradeoffs<'_> {
     /// The section, and what belongs into the verdict.
     pub(crate) fn section(&self) -> (Option<Section>, Vec<Finding>) {
@@ -91,9 +52,9 @@ impl Tradeoffs<'_> {
                 said.extend(finding);
                 definitions.push(Definition::new("undominated", "no other variant is at least as good by every one of these figures and distinguishably better by one: only among these is there anything to weigh"));
             }
-            let settings = self.settings();
+            let settings = settings(self.matrix, self.cells);
             blocks.extend(self.sweeps(&settings).into_iter().map(Block::Plane));
-            if let Some(table) = self.factors(&settings) {
+            if let Some(table) = self.factors(&grid(&settings)) {
                 blocks.push(Block::Table(table));
                 definitions.push(Definition::new("explains", "share of the variance of the figure over the grid that goes with the setting, or with the interplay of several beyond what each does alone (analysis of variance of the full grid). It is a share of this grid: a setting varied over a wider range explains more"));
                 definitions.push(Definition::new("between seeds", "share of the variance that no setting explains"));
@@ -234,42 +195,6 @@ impl Tradeoffs<'_> {
         better
     }
 
-    fn settings(&self) -> Vec<Setting> {
-        let config = |row: &MatrixRow| self.cells.iter().find(|c| c.variant == row.variant).map(|c| &c.config);
-        let rows: Option<Vec<IndexMap<&str, &str>>> = self
-            .matrix
-            .rows
-            .iter()
-            .map(|r| Some(config(r)?.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect()))
-            .collect();
-        let Some(rows) = rows else { return Vec::new() };
-        let keys: IndexSet<&str> = rows.iter().flat_map(|r| r.keys().copied()).collect();
-        let mut settings: Vec<Setting> = Vec::new();
-        for key in keys {
-            let mut values: IndexSet<&str> = rows.iter().map(|r| r.get(key).copied().unwrap_or("(unset)")).collect();
-            if values.len() < 2 {
-                continue;
-            }
-            if values.iter().all(|v| number(v).is_some()) {
-                values.sort_by(|a, b| number(a).unwrap_or(0.0).total_cmp(&number(b).unwrap_or(0.0)));
-            }
-            let level: Vec<usize> = rows
-                .iter()
-                .map(|r| values.get_index_of(r.get(key).copied().unwrap_or("(unset)")).unwrap_or(0))
-                .collect();
-            // Keys that always change together cannot be told apart: one setting.
-            match settings.iter_mut().find(|s| alias(&s.level, &level)) {
-                Some(same) => same.keys.push(key.to_string()),
-                None => settings.push(Setting {
-                    keys: vec![key.to_string()],
-                    values: values.iter().map(|v| (*v).to_string()).collect(),
-                    level,
-                }),
-            }
-        }
-        settings
-    }
-
     fn figures(&self) -> Vec<&Column> {
         FIGURES
             .iter()
@@ -375,13 +300,6 @@ impl Tradeoffs<'_> {
     }
 }
 
-/// True if two settings divide the rows in the same way.
-fn alias(a: &[usize], b: &[usize]) -> bool {
-    let pairs: IndexSet<(usize, usize)> = a.iter().copied().zip(b.iter().copied()).collect();
-    let count = |v: &[usize]| v.iter().collect::<IndexSet<_>>().len();
-    pairs.len() == count(a) && pairs.len() == count(b)
-}
-
 /// What the variants of a line share: the values of the other settings.
 fn line_name(settings: &[Setting], swept: usize, others: &[usize], fallback: &str) -> String {
     let mut at = others.iter();
@@ -458,7 +376,7 @@ mod tests {
             })
             .collect();
         let t = Tradeoffs { matrix: &matrix, cells: &cells, chosen: &[], rule: Rule { tie_pct: 5.0 } };
-        let settings = t.settings();
+        let settings = settings(&matrix, &cells);
         assert_eq!(settings.len(), 2);
         assert_eq!(settings[0].name(), "machine.ram, zones.low");
         assert_eq!(settings[0].values, ["64 MiB", "128 MiB", "256 MiB"]);
@@ -466,7 +384,7 @@ mod tests {
         assert_eq!(sweeps.len(), 1);
         assert_eq!(sweeps[0].lines.len(), 2);
         assert_eq!(sweeps[0].lines[0].points, [(64.0, 15.0), (128.0, 20.0), (256.0, 10.0)]);
-        let table = t.factors(&settings).unwrap();
+        let table = t.factors(&grid(&settings)).unwrap();
         assert!(table.rows[0].cells[2].as_number().unwrap() > 90.0, "{table:?}");
     }
 }

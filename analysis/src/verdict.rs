@@ -3,6 +3,7 @@
 use crate::compare::{Rule, earlier_or_later, seeds_in_words};
 use crate::matrix::{Folded, Matrix, MatrixRow};
 use crate::model::{Bars, Block, Finding, Level, Section};
+use crate::model_error::ModelErrors;
 
 /// Variants named one by one in a sentence; more are counted.
 const NAMED: usize = 4;
@@ -27,6 +28,10 @@ pub(crate) struct Evidence<'a> {
     pub label_of: &'a dyn Fn(&str) -> Option<String>,
     /// When figures differ.
     pub rule: Rule,
+    /// How far the models are off.
+    pub errors: ModelErrors<'a>,
+    /// Comparisons of single settings, in words.
+    pub by_factor: &'a [String],
 }
 
 /// A finished variant with a figure.
@@ -42,6 +47,7 @@ impl Evidence<'_> {
         let by_time = self.standings("elapsed_s", false);
         said.extend(self.elapsed(&by_time));
         said.extend(self.against_reference(&by_time));
+        said.extend(self.by_factor.iter().cloned());
         said.extend(self.why(&by_time));
         said.extend(self.fairness());
         said.extend(self.slow_calls("read_p999_ms", "reads"));
@@ -88,7 +94,7 @@ impl Evidence<'_> {
         let slowest = format!("the slowest is {} with {:.2} s", worst.row.shown, worst.value.median);
         if tied == 1 {
             let second = &by_time[1];
-            let margin = margin(best.value, second.value);
+            let margin = self.margin(best, second);
             let rest = if by_time.len() > 2 { format!("; {slowest}") } else { String::new() };
             Some(format!(
                 "{} finishes first, after {:.2} s: {margin} than {} ({:.2} s){rest}.",
@@ -96,12 +102,28 @@ impl Evidence<'_> {
             ))
         } else {
             let first = names(by_time[..tied].iter().map(|s| format!("{} ({:.2} s)", s.row.shown, s.value.median)));
+            let alike = |s: &Standing<'_>| by_time[..tied].iter().all(|o| !self.rule.differ(s.value, o.value));
+            let apart = if by_time[..tied].iter().all(alike) {
+                "finish first and are not distinguishable from each other".to_string()
+            } else {
+                format!("finish first and are not distinguishable from {}", best.row.shown)
+            };
             Some(format!(
-                "{first} finish first and are not distinguishable from each other; {slowest}, {} than {}.",
-                margin(worst.value, best.value),
+                "{first} {apart}; {slowest}, {} than {}.",
+                self.margin(worst, best),
                 best.row.shown
             ))
         }
+    }
+
+    /// "12.4 % earlier", with what the seeds and the model's own error say of it.
+    fn margin(&self, a: &Standing<'_>, b: &Standing<'_>) -> String {
+        let words = earlier_or_later(a.value.median, b.value.median);
+        let pct = (1.0 - a.value.median / b.value.median) * 100.0;
+        let mut said = vec![seeds_in_words(a.value, b.value)];
+        said.push(self.errors.beside(&a.row.variant, &b.row.variant, pct));
+        said.retain(|s| !s.is_empty());
+        format!("{words} ({})", said.join("; "))
     }
 
     fn against_reference(&self, by_time: &[Standing<'_>]) -> Option<String> {
@@ -109,7 +131,7 @@ impl Evidence<'_> {
         let reference = by_time.iter().find(|s| s.row.variant == name)?;
         let others = by_time.iter().filter(|s| s.row.variant != name).map(|s| {
             if self.rule.differ(s.value, reference.value) {
-                format!("{} finishes {}", s.row.shown, margin(s.value, reference.value))
+                format!("{} finishes {}", s.row.shown, self.margin(s, reference))
             } else {
                 format!("{} is not distinguishable", s.row.shown)
             }
@@ -217,12 +239,6 @@ fn telling(ms: f64) -> String {
     }
     let digits = 1 - ms.log10().floor() as i32;
     format!("{ms:.*}", digits.clamp(2, 6) as usize)
-}
-
-/// "12.4 % earlier", with what the seeds say of it.
-fn margin(a: Folded, b: Folded) -> String {
-    let (words, seeds) = (earlier_or_later(a.median, b.median), seeds_in_words(a, b));
-    if seeds.is_empty() { words } else { format!("{words} ({seeds})") }
 }
 
 /// A list for a sentence: `a, b and c`, or `a, b, c and 5 more`.

@@ -8,6 +8,7 @@ mod csv;
 pub mod escape;
 mod html;
 mod json;
+mod legend;
 mod mail;
 mod markdown;
 mod names;

@@ -51,12 +51,14 @@ impl Renderer for Mail {
         page.paragraph(&format!("{}.", report.title), "", "");
         page.paragraph(&report.question, "", "");
         page.gap();
+        page.legend(report);
         for trace in &report.traces {
             if report.traces.len() > 1 {
                 page.paragraph(&format!("Trace {}:", trace.name), "", "");
                 page.gap();
             }
             figures(&mut page, trace);
+            page.statements(trace);
         }
         let answers: Vec<_> = report.verdict.iter().filter(|f| f.level != Level::Note).cloned().collect();
         page.findings(&answers);

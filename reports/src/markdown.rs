@@ -1,8 +1,8 @@
 //! Markdown with GitHub's tables; everything but the drawings.
 
 use crate::number::{content, without_zeros};
-use crate::{RenderOptions, Renderer, Result, escape, names, provenance};
-use kreplay_analysis::model::{Block, Finding, Level, Report, Section, Table};
+use crate::{RenderOptions, Renderer, Result, escape, legend, names, provenance};
+use kreplay_analysis::model::{Block, Finding, Level, List, Report, Section, Table};
 
 /// The Markdown renderer.
 pub(crate) struct Markdown;
@@ -22,6 +22,7 @@ impl Renderer for Markdown {
         let mut out = String::new();
         out.push_str(&format!("# {}\n\n", escape::markdown(&report.title)));
         out.push_str(&format!("{}\n\n", escape::markdown(&report.question)));
+        legend(&mut out, report);
         findings(&mut out, &report.verdict);
         for trace in &report.traces {
             if report.traces.len() > 1 {
@@ -46,15 +47,30 @@ impl Renderer for Markdown {
     }
 }
 
+fn legend(out: &mut String, report: &Report) {
+    let lines = legend::lines(report);
+    if lines.is_empty() {
+        return;
+    }
+    // A quotation stands out as a box in most views.
+    out.push_str(&format!("> **{}**\n>\n", legend::HEADING));
+    for (term, meaning) in &lines {
+        out.push_str(&format!("> - *{}*: {}\n", escape::markdown(term), escape::markdown(meaning)));
+    }
+    out.push('\n');
+}
+
 fn section(out: &mut String, section: &Section) {
     // Charts are not drawn here; a heading over nothing would puzzle.
-    if section.blocks.iter().all(|b| !matches!(b, Block::Table(t) if !t.rows.is_empty())) {
+    if !section.blocks.iter().any(Block::is_text) {
         return;
     }
     out.push_str(&format!("## {}\n\n{}\n\n", escape::markdown(&section.title), escape::markdown(&section.lead)));
     for block in &section.blocks {
-        if let Block::Table(t) = block {
-            table(out, t);
+        match block {
+            Block::Table(t) => table(out, t),
+            Block::List(l) => list(out, l),
+            _ => {}
         }
     }
     for definition in &section.definitions {
@@ -64,6 +80,16 @@ fn section(out: &mut String, section: &Section) {
     if !section.definitions.is_empty() {
         out.push('\n');
     }
+}
+
+fn list(out: &mut String, list: &List) {
+    if !list.caption.is_empty() {
+        out.push_str(&format!("{}\n\n", escape::markdown(&list.caption)));
+    }
+    for item in &list.items {
+        out.push_str(&format!("- **{}**: {}\n", escape::markdown(&item.term), escape::markdown(&item.meaning)));
+    }
+    out.push('\n');
 }
 
 fn findings(out: &mut String, findings: &[Finding]) {

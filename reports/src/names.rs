@@ -22,6 +22,9 @@ pub(crate) fn short(report: &Report) -> Report {
             }
         }
     }
+    for told in &mut out.legend.variants {
+        names.change(&mut told.term);
+    }
     for cell in &mut out.provenance.cells {
         names.change(&mut cell.variant);
     }
@@ -80,6 +83,11 @@ impl Names<'_> {
             Block::Flame(chart) => {
                 self.change(&mut chart.label);
                 self.node(&mut chart.root);
+            }
+            Block::List(list) => {
+                for item in &mut list.items {
+                    item.meaning = self.sentence(&item.meaning);
+                }
             }
         }
     }

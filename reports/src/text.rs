@@ -2,9 +2,9 @@
 //! and words say.
 
 use crate::number::{content, without_zeros};
-use crate::{Detail, RenderOptions, Renderer, Result, escape, names, provenance};
+use crate::{Detail, RenderOptions, Renderer, Result, escape, legend, names, provenance};
 use comfy_table::{CellAlignment, ContentArrangement, Table as Grid};
-use kreplay_analysis::model::{Block, Finding, Level, Provenance, Report, Section, Table, TraceReport};
+use kreplay_analysis::model::{Block, Finding, Level, List, Provenance, Report, Section, Table, TraceReport};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Narrowest width that is used, columns.
@@ -66,6 +66,7 @@ impl Page {
         self.heading(&report.title, '=');
         self.paragraph(&report.question, "", "");
         self.gap();
+        self.legend(report);
         self.findings(&report.verdict);
         for trace in &report.traces {
             if report.traces.len() > 1 {
@@ -75,6 +76,7 @@ impl Page {
             if detail == Detail::Full {
                 self.details(trace);
             } else {
+                self.statements(trace);
                 let problems: Vec<Finding> =
                     trace.findings.iter().filter(|f| f.level <= Level::Warning).cloned().collect();
                 self.findings(&problems);
@@ -85,6 +87,19 @@ impl Page {
         } else {
             self.models(&report.provenance);
         }
+    }
+
+    /// What names and words stand for.
+    pub(crate) fn legend(&mut self, report: &Report) {
+        let lines = legend::lines(report);
+        if lines.is_empty() {
+            return;
+        }
+        self.paragraph(&format!("{}:", legend::HEADING), "", "");
+        for (term, meaning) in &lines {
+            self.paragraph(&format!("{term}: {meaning}"), "  ", "    ");
+        }
+        self.gap();
     }
 
     /// What the models cover and were held against: no figure without it.
@@ -129,7 +144,7 @@ impl Page {
 
     fn section(&mut self, section: &Section) {
         // Charts by themselves cannot be shown; a heading over nothing would puzzle.
-        if section.blocks.iter().all(|b| !matches!(b, Block::Table(t) if !t.rows.is_empty())) {
+        if !section.blocks.iter().any(Block::is_text) {
             return;
         }
         self.heading(&section.title, '-');
@@ -137,14 +152,34 @@ impl Page {
         self.gap();
         // Charts show what the tables beside them say in figures; text shows the tables.
         for block in &section.blocks {
-            if let Block::Table(table) = block {
-                self.table(table);
+            match block {
+                Block::Table(table) => self.table(table),
+                Block::List(list) => self.list(list),
+                _ => {}
             }
         }
         for definition in &section.definitions {
             self.paragraph(&format!("{}: {}.", definition.term, definition.meaning), "  ", "    ");
         }
         self.gap();
+    }
+
+    /// Statements, one a paragraph.
+    pub(crate) fn list(&mut self, list: &List) {
+        if !list.caption.is_empty() {
+            self.paragraph(&list.caption, "", "");
+            self.gap();
+        }
+        for item in &list.items {
+            self.paragraph(&format!("{}: {}", item.term, item.meaning), "* ", "  ");
+        }
+        self.gap();
+    }
+
+    /// The sections that hold statements only: they are part of the answer.
+    pub(crate) fn statements(&mut self, trace: &TraceReport) {
+        let only = |s: &&Section| s.blocks.iter().all(|b| matches!(b, Block::List(_)));
+        trace.sections.iter().filter(only).for_each(|s| self.section(s));
     }
 
     fn provenance(&mut self, report: &Report) {

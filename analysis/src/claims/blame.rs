@@ -15,7 +15,7 @@ const PARTS: [(&str, &[usize]); 11] = [
     ("locked pages and files", &[2, 3]),
     ("dirty limits", &[7]),
     ("direct reclaim", &[8]),
-    ("fsync and sync", &[10]),
+    ("sync and the journal", &[10]),
     ("the network or another wait outside", &[11]),
     ("sleep and other tasks", &[12, 13]),
 ];
@@ -147,41 +147,63 @@ pub(crate) fn sentence(why: &Why, name: &str, facts: &Facts, against: Option<(&s
 
 fn alone(why: &Why, name: &str, facts: &Facts) -> String {
     let total = facts.total();
-    let order = facts.largest();
-    let Some(&first) = order.first() else { return format!("{} under {name} spent no time", whose(why)) };
+    let mut order = facts.largest();
+    if order.is_empty() {
+        return format!("{} under {name} spent no time", whose(why));
+    }
+    // What tasks waited for comes first: sleep was asked for.
+    order.sort_by_key(|i| *i == NO_CAUSE);
+    let first = order[0];
     let share = |i: usize| format!("{:.0} % in {}", facts.parts_s[i] / total * 100.0, PARTS[i].0);
     let second = order.get(1).map_or(String::new(), |&i| format!(" and {}", share(i)));
     format!("of the {total:.1} s of {} under {name} {}{second}", whose(why), share(first))
 }
 
+/// The part that is no cause by itself: sleep that was asked for, and waits for tasks whose own waits are counted.
+const NO_CAUSE: usize = PARTS.len() - 1;
+
 fn difference(why: &Why, (name, a): (&str, &Facts), (other, b): (&str, &Facts)) -> String {
     let (total_a, total_b) = (a.total(), b.total());
     let diff = total_a - total_b;
-    if diff.abs() < 0.05 * total_a.max(total_b) {
-        let top = a.largest().first().copied().unwrap_or(0);
-        return format!(
-            "{} spend alike ({total_a:.1} s under {name}, {total_b:.1} s under {other}), most in {} ({:.1} and {:.1} s)",
-            whose(why),
-            PARTS[top].0,
-            a.parts_s[top],
-            b.parts_s[top]
-        );
+    if diff.abs() < ALIKE * total_a.max(total_b) {
+        return alike(why, (name, a), (other, b));
     }
     let (slow, fast, s, f) = if diff > 0.0 { (name, other, a, b) } else { (other, name, b, a) };
-    let top = (0..PARTS.len())
-        .max_by(|x, y| (s.parts_s[*x] - f.parts_s[*x]).total_cmp(&(s.parts_s[*y] - f.parts_s[*y])))
-        .unwrap_or(0);
-    let share = (s.parts_s[top] - f.parts_s[top]) / diff.abs() * 100.0;
+    let gap = |i: usize| s.parts_s[i] - f.parts_s[i];
+    let own = (0..NO_CAUSE).max_by(|x, y| gap(*x).total_cmp(&gap(*y))).unwrap_or(0);
+    let more = format!("{} spend {:.1} s more under {slow} than under {fast}", whose(why), diff.abs());
+    if gap(own) <= 0.0 {
+        return format!(
+            "{more}, but only asleep or waiting for other tasks ({:.1} against {:.1} s): the blame figures do not tell the cause",
+            s.parts_s[NO_CAUSE], f.parts_s[NO_CAUSE]
+        );
+    }
+    let share = gap(own) / diff.abs() * 100.0;
     // Where other parts shrank, the one that grew most is more than the whole difference: no share then.
-    let most = if share <= 100.0 { format!("{share:.0} % of it") } else { "the most of it".to_string() };
-    format!(
-        "{} spend {:.1} s more under {slow} than under {fast}, {most} in {} ({:.1} against {:.1} s)",
-        whose(why),
-        diff.abs(),
-        PARTS[top].0,
-        s.parts_s[top],
-        f.parts_s[top]
-    )
+    let most = match share {
+        _ if gap(NO_CAUSE) > gap(own) => "of it, beside sleep and waits for other tasks, most".to_string(),
+        share if share <= 100.0 => format!("{share:.0} % of it"),
+        _ => "the most of it".to_string(),
+    };
+    format!("{more}, {most} in {} ({:.1} against {:.1} s)", PARTS[own].0, s.parts_s[own], f.parts_s[own])
+}
+
+/// Sums that differ by less than this share are alike; so are parts that differ by less than this share of the sum.
+const ALIKE: f64 = 0.05;
+
+/// Two cells whose tasks spend alike in sum: the part that differs all the same, or that none does.
+fn alike(why: &Why, (name, a): (&str, &Facts), (other, b): (&str, &Facts)) -> String {
+    let (total_a, total_b) = (a.total(), b.total());
+    let gap = |i: usize| (a.parts_s[i] - b.parts_s[i]).abs();
+    let top = (0..NO_CAUSE).max_by(|x, y| gap(*x).total_cmp(&gap(*y))).unwrap_or(0);
+    // Sleep is asked for, so it says nothing of how large a difference is.
+    let own = |f: &Facts| f.total() - f.parts_s[NO_CAUSE];
+    let sums = format!("{} spend {total_a:.1} s under {name} and {total_b:.1} s under {other}", whose(why));
+    let figures = format!("{} ({:.1} and {:.1} s)", PARTS[top].0, a.parts_s[top], b.parts_s[top]);
+    if gap(top) > 0.0 && gap(top) >= ALIKE * own(a).max(own(b)) {
+        return format!("{sums}, alike in sum; what differs most is {figures}");
+    }
+    format!("the blame figures do not tell: {sums}, and no part of it differs by much, most of all {figures}")
 }
 
 #[cfg(test)]
@@ -213,7 +235,25 @@ mod tests {
             "the tasks \"office\" spend 15.0 s more under slow than under fast, the most of it in swap-in (38.0 against 21.0 s); swap in pages 900 against 400."
         );
         let text = sentence(&why(false), "a", &facts(10.0, 21.0, 1), Some(("b", &facts(10.0, 21.5, 1))));
-        assert!(text.contains("spend alike"), "{text}");
+        assert_eq!(
+            text,
+            "the blame figures do not tell: the tasks \"office\" spend 31.0 s under a and 31.5 s under b, and no part of it differs by much, most of all swap-in (21.0 and 21.5 s); swap in pages 1 against 1."
+        );
+        let text = sentence(&why(false), "a", &facts(13.0, 21.0, 1), Some(("b", &facts(10.0, 24.5, 1))));
+        assert!(text.contains("alike in sum; what differs most is swap-in (21.0 and 24.5 s)"), "{text}");
+    }
+
+    #[test]
+    fn sleep_is_no_cause() {
+        let asleep = |cpu: f64, sleep: f64| {
+            let mut facts = facts(cpu, 0.0, 1);
+            facts.parts_s[NO_CAUSE] = sleep;
+            facts
+        };
+        let text = sentence(&why(false), "a", &asleep(10.0, 50.0), Some(("b", &asleep(10.0, 30.0))));
+        assert!(text.contains("do not tell the cause"), "{text}");
+        let text = sentence(&why(false), "a", &asleep(14.0, 50.0), Some(("b", &asleep(10.0, 30.0))));
+        assert!(text.contains("beside sleep and waits for other tasks, most in the processor (14.0 against 10.0 s)"), "{text}");
     }
 
     #[test]

@@ -7,10 +7,10 @@ use super::registry::{Claim, Registry, Run, named};
 use super::starve::{Episode, Link, chain, episodes};
 use super::verdict::{Tested, Verdict, judge};
 use super::view::View;
-use crate::cell::{models_of, seconds};
+use crate::cell::{models_of, parts_of, seconds};
 use crate::error::Result;
 use crate::manifest::{Entry, Manifest};
-use crate::model::{Unit, VariantModel};
+use crate::model::{Definition, Unit, VariantModel};
 use crate::stats::median;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -124,6 +124,7 @@ pub(crate) struct GridFacts {
 /// Where reads begin in a cell.
 #[derive(Clone, Debug)]
 pub(crate) struct OnsetFacts {
+    pub run: String,
     pub label: String,
     pub onset: Option<Onset>,
     pub writes: Vec<ReadingWrite>,
@@ -135,6 +136,7 @@ pub(crate) struct OnsetFacts {
 /// Episodes of a cell's clients, and who was served meanwhile in the longest.
 #[derive(Clone, Debug)]
 pub(crate) struct StarveFacts {
+    pub run: String,
     pub label: String,
     pub names: BTreeMap<i64, String>,
     pub episodes: Vec<Episode>,
@@ -151,11 +153,17 @@ pub struct Answer {
     pub(crate) starved: Vec<StarveFacts>,
     /// What the models of the variants cover and were held against.
     pub(crate) models: Vec<VariantModel>,
+    /// What the parts of the variants' names stand for.
+    pub(crate) parts: Vec<Definition>,
+    /// What the runs are: load, parameters and machine, by their names.
+    pub(crate) loads: Vec<Definition>,
 }
 
 /// What is wanted of a cell.
 #[derive(Default)]
 struct Wanted {
+    /// The run that it was first wanted for.
+    run: String,
     takes: Vec<Take>,
     /// Claims (by number) whose cause it is part of.
     whys: Vec<usize>,
@@ -185,8 +193,9 @@ pub fn evaluate(registry: &Registry, claims: &[&Claim], results_dir: &Path, cell
         .collect();
     let mut session = Session { registry, claims, cells, entries, given: BTreeMap::new() };
     session.read()?;
-    let models = models_of(session.given.keys().filter_map(|id| session.entries.get(id).copied()))?;
-    Ok(Answer { models, ..session.answer() })
+    let used = || session.given.keys().filter_map(|id| session.entries.get(id).copied());
+    let (models, parts) = (models_of(used())?, parts_of(used())?);
+    Ok(Answer { models, parts, ..session.answer() })
 }
 
 struct Session<'a> {
@@ -226,11 +235,14 @@ impl Session<'_> {
                     .is_some_and(|w| w.figure == figure.name || w.against.as_deref() == Some(&figure.name));
                 for id in self.cells_of(run, figure.variant.as_deref()) {
                     let w = wanted.entry(id.clone()).or_default();
+                    if w.run.is_empty() {
+                        w.run = run.to_string();
+                    }
                     w.takes.push(take.of_cells());
                     if explained && !take.of_grid() {
                         w.whys.push(number);
                     }
-                    w.onset |= take.kind().name == "onset-lag";
+                    w.onset |= claim.samples && !take.of_grid();
                     w.starved |= take.kind().name.starts_with("episode-");
                 }
             }
@@ -292,10 +304,10 @@ impl Session<'_> {
             }
         }
         if wanted.onset {
-            given.onset = Some(onset_facts(&view)?);
+            given.onset = Some(onset_facts(&view, &wanted.run)?);
         }
         if wanted.starved {
-            given.starved = Some(starve_facts(&view)?);
+            given.starved = Some(starve_facts(&view, &wanted.run)?);
         }
         Ok(given)
     }
@@ -340,6 +352,7 @@ impl Session<'_> {
                 }
             }
         }
+        answer.loads = self.registry.runs.iter().map(load_of).collect();
         let onset = |g: &Given| g.onset.clone();
         answer.onsets = self.given.values().filter_map(onset).collect();
         answer.starved = self.given.values().filter_map(|g| g.starved.clone()).collect();
@@ -473,19 +486,25 @@ fn grid_sentence(claim: &Claim, figures: &[FigureValue]) -> String {
 /// Most writes that are listed.
 const WRITES: usize = 10;
 
-fn label(view: &View) -> String {
-    let trace = view.cell.trace_path.as_deref().and_then(crate::cell::short_name).unwrap_or_default();
-    format!("{} {} #{}", trace, view.cell.variant, view.cell.seed)
+fn label(view: &View, run: &str) -> String {
+    format!("{run}: {} #{}", view.cell.variant, view.cell.seed)
 }
 
-fn onset_facts(view: &View) -> Result<OnsetFacts> {
+/// A run in words: the load with its parameters, and the machine.
+fn load_of(run: &Run) -> Definition {
+    let with = if run.with.is_empty() { String::new() } else { format!(", on {}", run.with.join(" and ")) };
+    Definition { term: run.id.clone(), meaning: format!("load {} {}{with}", run.load, run.params.join(" ")) }
+}
+
+fn onset_facts(view: &View, run: &str) -> Result<OnsetFacts> {
     let (writes, count) = reading_writes(view, WRITES)?;
     let mut series = Vec::new();
     for column in ["bi_kib_s", "bo_kib_s", "cache_kib"] {
         series.push((column, view.samples(column)?.iter().map(|v| *v as f64).collect()));
     }
     Ok(OnsetFacts {
-        label: label(view),
+        run: run.to_string(),
+        label: label(view, run),
         onset: Onset::find(view)?,
         writes,
         count,
@@ -494,10 +513,10 @@ fn onset_facts(view: &View) -> Result<OnsetFacts> {
     })
 }
 
-fn starve_facts(view: &View) -> Result<StarveFacts> {
+fn starve_facts(view: &View, run: &str) -> Result<StarveFacts> {
     let mut episodes = episodes(view)?;
     let chain = episodes.first().map(|e| chain(view, e)).transpose()?.unwrap_or_default();
     episodes.truncate(WRITES);
     let names = view.cell.tasks.iter().map(|t| (t.task, t.client.clone().unwrap_or_else(|| t.name.clone()))).collect();
-    Ok(StarveFacts { label: label(view), names, episodes, chain })
+    Ok(StarveFacts { run: run.to_string(), label: label(view, run), names, episodes, chain })
 }

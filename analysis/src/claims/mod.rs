@@ -11,6 +11,7 @@ mod figures;
 mod onset;
 mod registry;
 mod report;
+mod rows;
 mod starve;
 mod verdict;
 mod view;

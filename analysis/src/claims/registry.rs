@@ -150,6 +150,8 @@ struct ClaimFile {
     sensitivity: Option<Sensitivity>,
     #[serde(default)]
     definition: String,
+    #[serde(default)]
+    samples: bool,
 }
 
 /// A row of what was reported, ready to be answered.
@@ -175,6 +177,8 @@ pub struct Claim {
     pub sensitivity: Option<Sensitivity>,
     /// How the figures are defined, where their names do not say it.
     pub definition: String,
+    /// The report shows the samples of its cells, and which writes had to read.
+    pub samples: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -335,6 +339,7 @@ impl Registry {
             beside,
             sensitivity: claim.sensitivity,
             definition: claim.definition,
+            samples: claim.samples,
         })
     }
 }

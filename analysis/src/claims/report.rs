@@ -5,7 +5,7 @@ use super::evaluate::{Answer, FigureValue, GridFacts, OnsetFacts, Row, StarveFac
 use super::verdict::{Tested, Verdict};
 use crate::cell::{millis, seconds};
 use crate::model::{
-    Block, Cell, Column, Definition, DotPoint, DotRow, Dots, Finding, Level, Origin, Panel, Provenance, Report, SCHEMA,
+    Block, Cell, Column, Definition, DotPoint, DotRow, Dots, Finding, Legend, Level, Origin, Panel, Provenance, Report, SCHEMA,
     Section, Series, Strips, Table, TraceReport, Unit,
 };
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const FACTORS: [&str; 4] = ["memory management (rows)", "elevator (columns)", "interaction", "chance"];
 
 /// A number as sentences and tables print it: three digits that matter.
-fn digits(value: f64) -> String {
+pub(super) fn digits(value: f64) -> String {
     let size = value.abs();
     if size >= 100.0 || value == value.round() && size >= 1.0 {
         format!("{value:.0}")
@@ -79,30 +79,10 @@ impl Row {
                 swept.iter().map(|s| json!({"change": s.change, "verdict": s.verdict.word()})).collect::<Vec<_>>()})),
         })
     }
-
-    fn finding(&self) -> Finding {
-        let level = match self.verdict {
-            Verdict::Reproduced => Level::Answer,
-            Verdict::NotRun => Level::Note,
-            Verdict::DirectionOnly | Verdict::NotReproduced => Level::Warning,
-        };
-        let why = if self.why.is_empty() { String::new() } else { format!(" Cause: {}", self.why) };
-        let simulated =
-            if self.verdict == Verdict::NotRun { String::new() } else { format!(" Simulated: {}.", self.simulated()) };
-        let text = format!(
-            "{} {}: {}. Reported: {}.{simulated} Band: {}.{why}",
-            self.id,
-            self.verdict.word(),
-            self.title,
-            self.reported,
-            self.band_text()
-        );
-        Finding::new(level, text)
-    }
 }
 
 /// Conditions as one text.
-fn tests(tests: &[Tested]) -> String {
+pub(super) fn tests(tests: &[Tested]) -> String {
     let one = |t: &Tested| {
         let mark = match t.holds {
             Some(true) => "",
@@ -142,8 +122,6 @@ impl Answer {
 
     /// The report.
     pub fn report(&self, command: Vec<String>) -> Report {
-        let mut verdict = vec![Finding::new(Level::Answer, self.summary())];
-        verdict.extend(self.rows.iter().map(Row::finding));
         Report {
             schema: SCHEMA,
             kind: "kreplay-report".to_string(),
@@ -152,7 +130,8 @@ impl Answer {
                 "Which of {} claims does the model reproduce, within which band, and why?",
                 self.rows.len()
             ),
-            verdict,
+            legend: Legend { terms: Verdict::definitions(), ..Legend::default() },
+            verdict: vec![Finding::new(Level::Answer, self.summary())],
             traces: vec![TraceReport {
                 id: "claims".to_string(),
                 name: "claims".to_string(),
@@ -190,7 +169,7 @@ impl Answer {
     fn matrix(&self) -> Table {
         let mut table = Table::new(
             "claims",
-            "Claims and verdicts. What the names of figures stand for is said under \"Reported and simulated figures\".",
+            "Claims and verdicts; the reasons follow row by row.",
             vec![Column::text("id", "id"), Column::text("verdict", "verdict"), Column::text("claim", "claim")],
         );
         for r in &self.rows {
@@ -200,17 +179,30 @@ impl Answer {
     }
 
     fn sections(&self) -> Vec<Section> {
-        let mut sections = vec![self.figures()];
+        let mut sections = vec![self.row_by_row()];
+        sections.extend(self.names());
+        sections.push(self.figures());
         sections.extend(self.beside());
         sections.extend(self.sensitivity());
         sections.extend(self.grids.iter().map(grid_section));
         if !self.starved.is_empty() {
-            sections.push(starved_section(&self.starved));
+            sections.push(starved_section(&self.starved, self.loads_of(self.starved.iter().map(|s| s.run.as_str()))));
         }
         if !self.onsets.is_empty() {
-            sections.push(onset_section(&self.onsets));
+            sections.push(onset_section(&self.onsets, self.loads_of(self.onsets.iter().map(|o| o.run.as_str()))));
         }
         sections
+    }
+
+    /// What was run under these names.
+    fn loads_of<'r>(&self, runs: impl Iterator<Item = &'r str>) -> Vec<Definition> {
+        let mut said: Vec<Definition> = Vec::new();
+        for run in runs {
+            if let Some(load) = self.loads.iter().find(|l| l.term == run && !said.contains(l)) {
+                said.push(load.clone());
+            }
+        }
+        said
     }
 
     fn figures(&self) -> Section {
@@ -275,11 +267,7 @@ impl Answer {
             title: "Reported and simulated figures".to_string(),
             lead: "Grey is what was reported, blue what the replay says; several dots of one row are several reports, or the least and the most over seeds. Reported machines are only partly described, so bands are on ratios and orders.".to_string(),
             blocks,
-            definitions: super::figures::KINDS
-                .iter()
-                .filter(|k| self.rows.iter().flat_map(|r| &r.figures).any(|f| f.take.split('(').next() == Some(k.name)))
-                .map(|k| Definition::new(k.name, k.about))
-                .collect(),
+            definitions: Vec::new(),
         }
     }
 
@@ -437,7 +425,7 @@ fn grid_section(facts: &GridFacts) -> Section {
     }
 }
 
-fn starved_section(all: &[StarveFacts]) -> Section {
+fn starved_section(all: &[StarveFacts], mut definitions: Vec<Definition>) -> Section {
     let mut table = Table::new(
         "episodes",
         "The longest stretches in which a client got single pages only.",
@@ -488,16 +476,17 @@ fn starved_section(all: &[StarveFacts]) -> Section {
             ]);
         }
     }
+    definitions.push(Definition::new("episode", "at least 8 successive data reads of a client, each a request of one page"));
     Section {
         id: "starvation".to_string(),
         title: "Starved clients: episodes and wait chains".to_string(),
         lead: "On real kernels a client starved for as long as it read single pages without read-ahead, each inserted at the tail of the queue and passed by about 124 dispatches (2.4.10, 64 MiB: 44 s, 35 reads, 89 % at the tail).".to_string(),
         blocks: vec![Block::Table(table), Block::Table(chains)],
-        definitions: vec![Definition::new("episode", "at least 8 successive data reads of a client, each a request of one page")],
+        definitions,
     }
 }
 
-fn onset_section(all: &[OnsetFacts]) -> Section {
+fn onset_section(all: &[OnsetFacts], mut definitions: Vec<Definition>) -> Section {
     let mut blocks = Vec::new();
     let mut table = Table::new(
         "onset",
@@ -543,12 +532,13 @@ fn onset_section(all: &[OnsetFacts]) -> Section {
     }
     blocks.insert(0, Block::Table(table));
     blocks.push(Block::Table(lines));
+    definitions.push(Definition::new("line", "line of the generated load, which lies as a trace in the folder `traces` of the output: what `kreplay inspect` shows of it"));
     Section {
         id: "onset".to_string(),
         title: "Writes that read: where it begins and which writes ask for it".to_string(),
-        lead: "The load only writes. Reads appear once pages that are to be overwritten have left the cache and a write covers only part of one; writes of whole pages need none.".to_string(),
+        lead: "The load only writes. Reads appear once pages that are to be overwritten have left the cache and a write covers only part of one; writes of whole pages need none: under a run of such writes nothing stands behind \"reads begin at\".".to_string(),
         blocks,
-        definitions: Vec::new(),
+        definitions,
     }
 }
 

@@ -29,12 +29,32 @@ pub struct Report {
     pub title: String,
     /// The question that the report answers, one sentence.
     pub question: String,
+    /// What names and words stand for: a box above the answer.
+    #[serde(default)]
+    pub legend: Legend,
     /// The answer in words, most important first.
     pub verdict: Vec<Finding>,
     /// One part a trace.
     pub traces: Vec<TraceReport>,
     /// Where everything came from.
     pub provenance: Provenance,
+}
+
+/// What the names and words of a report stand for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Legend {
+    /// Words that the answer uses.
+    #[serde(default)]
+    pub terms: Vec<Definition>,
+    /// What is the same under all variants, in words; may be empty.
+    #[serde(default)]
+    pub common: String,
+    /// Each variant by what sets it apart from the others.
+    #[serde(default)]
+    pub variants: Vec<Definition>,
+    /// Parts of which variants' names are put together.
+    #[serde(default)]
+    pub parts: Vec<Definition>,
 }
 
 /// What was found for one trace.
@@ -68,7 +88,7 @@ pub struct Section {
 }
 
 /// How a figure is defined.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
     /// The word.
     pub term: String,
@@ -101,6 +121,30 @@ pub enum Block {
     Heat(Heat),
     /// A tree of time.
     Flame(Flame),
+    /// Statements under a name each.
+    List(List),
+}
+
+/// Statements under a name each: what is too long for the cells of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct List {
+    /// Stable id: `[a-z0-9-]`.
+    pub id: String,
+    /// What the statements are about, one sentence; may be empty.
+    pub caption: String,
+    /// The statements.
+    pub items: Vec<Definition>,
+}
+
+impl Block {
+    /// Something that formats without drawings show.
+    pub fn is_text(&self) -> bool {
+        match self {
+            Block::Table(table) => !table.rows.is_empty(),
+            Block::List(list) => !list.items.is_empty(),
+            _ => false,
+        }
+    }
 }
 
 /// How much a finding matters.

@@ -1,5 +1,6 @@
 //! Where the figures of a report came from.
 
+use super::Definition;
 use serde::{Deserialize, Serialize};
 
 /// Everything needed to judge and to repeat the run.
@@ -47,6 +48,9 @@ pub struct ModelLine {
     pub checked: String,
     /// The error found, with its unit.
     pub error: String,
+    /// Of a whole kernel: the median error of the times of runs, percent, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_error_pct: Option<f64>,
 }
 
 impl ModelLine {
@@ -73,6 +77,11 @@ impl VariantModel {
         said
     }
 
+    /// The model's own error on the time of a run: the median over recorded runs, percent; `None` if no runs were compared.
+    pub fn time_error_pct(&self) -> Option<f64> {
+        self.lines.iter().find(|l| l.part == ModelLine::WHOLE)?.time_error_pct
+    }
+
     /// Nothing that a real kernel did was ever compared with it.
     pub fn is_unchecked(&self) -> bool {
         self.held_against().iter().all(|c| c.starts_with("nothing recorded"))
@@ -86,6 +95,9 @@ pub struct CellProvenance {
     pub trace: String,
     /// Variant.
     pub variant: String,
+    /// What the parts of its name stand for, as their files say it: the kernel first, then the profiles on top of it.
+    #[serde(default)]
+    pub parts: Vec<Definition>,
     /// Seed.
     pub seed: i64,
     /// `done`, `failed` or `skipped`.

@@ -114,6 +114,7 @@ impl CellSpec<'_> {
             trace: self.trace.program.trace_id.clone(),
             trace_path: self.trace.path.as_ref().map(|p| p.display().to_string()),
             variant: self.variant.name.clone(),
+            parts: self.variant.parts.clone(),
             seed: self.seed,
             pacing: self.pacing(),
             config: self.variant.config.clone(),

@@ -19,7 +19,7 @@ const MECHANISMS: &str = include_str!("mechanisms.toml");
 pub const WHOLE: &str = "whole kernel";
 
 /// A line about a variant's model: one mechanism, or the kernel as a whole. Texts that the document lacks are empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelLine {
     /// Which part of the kernel or machine.
     pub part: String,
@@ -33,6 +33,9 @@ pub struct ModelLine {
     pub checked: String,
     /// The error found, with its unit.
     pub error: String,
+    /// Of a whole kernel: the median error of the times of runs, percent, where the document has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_error_pct: Option<f64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -62,6 +65,8 @@ struct ByKernel {
     table: String,
     figures: String,
     error: String,
+    /// Column of another table with a row a kernel: the error of times alone.
+    times: String,
     what: String,
 }
 
@@ -73,6 +78,8 @@ struct ByFigure {
     table: String,
     error: String,
     rows: usize,
+    /// Row of the time of a run.
+    time: String,
     what: String,
 }
 
@@ -114,6 +121,7 @@ fn line(mechanism: &Mechanism) -> ModelLine {
         missing: cell(&["not modelled", "reduced"]).unwrap_or_default(),
         checked: cell(&["checked against", "checked"]).map(|c| in_full(&c)).unwrap_or_default(),
         error: cell(&["error"]).unwrap_or_default(),
+        time_error_pct: None,
     }
 }
 
@@ -138,37 +146,62 @@ const KERNEL: &str = "linux-";
 /// What whole runs of the kernel, or of the nearest one that it builds on, were compared with; settings on top of it were not.
 fn whole(variant: &Variant) -> Option<ModelLine> {
     let layer = variant.layers.iter().rev().find_map(|layer| Some((layer, compared(layer)?)));
-    let (name, (checked, error)) = layer?;
+    let (name, Compared { what, error, time_error_pct }) = layer?;
     let changes: String = variant.changes.iter().map(|c| format!("+{c}")).collect();
     let own = variant.name.strip_suffix(&changes) == Some(name.as_str());
     let missing = if own { String::new() } else { format!("not compared itself; it builds on {name}") };
-    let line =
-        ModelLine { part: WHOLE.to_owned(), name: name.clone(), missing, checked, error, ..ModelLine::default() };
-    Some(line)
+    Some(ModelLine {
+        part: WHOLE.to_owned(),
+        name: name.clone(),
+        missing,
+        checked: what,
+        error,
+        time_error_pct,
+        ..ModelLine::default()
+    })
 }
 
-/// The comparison of a kernel's runs, and the error found.
-fn compared(layer: &str) -> Option<(String, String)> {
+/// What a kernel's runs were compared with, and the errors found.
+struct Compared {
+    what: String,
+    error: String,
+    time_error_pct: Option<f64>,
+}
+
+fn compared(layer: &str) -> Option<Compared> {
     by_kernel(layer).or_else(|| by_figure(layer))
 }
 
-fn by_kernel(layer: &str) -> Option<(String, String)> {
+fn by_kernel(layer: &str) -> Option<Compared> {
     let place = &MODEL.mechanisms.by_kernel;
     let kernel = layer.strip_prefix(KERNEL)?;
     let table = table_with(&place.table, &place.error)?;
     let row = table.rows().iter().find(|r| r.first().is_some_and(|k| k == kernel))?;
     let figures = row.get(table.column(&[&place.figures])?)?;
     let error = row.get(table.column(&[&place.error])?)?;
-    Some((place.what.clone(), format!("{error} % (median of {figures} figures)")))
+    let of_times = || {
+        let table = table_with(&place.table, &place.times)?;
+        table.rows().iter().find(|r| r.first().is_some_and(|k| k == kernel))?.get(table.column(&[&place.times])?)
+    };
+    Some(Compared {
+        what: place.what.clone(),
+        error: format!("{error} % (median of {figures} figures)"),
+        time_error_pct: of_times().and_then(|e| e.parse().ok()),
+    })
 }
 
-fn by_figure(layer: &str) -> Option<(String, String)> {
+fn by_figure(layer: &str) -> Option<Compared> {
     let place = &MODEL.mechanisms.by_figure;
     let table = table_with(&place.table, &place.error).filter(|_| layer == place.variant)?;
     let column = table.column(&[&place.error])?;
     let figure = |r: &Vec<String>| Some(format!("{} {} %", r.first()?, r.get(column)?));
     let figures: Vec<String> = table.rows().iter().take(place.rows).filter_map(figure).collect();
-    (!figures.is_empty()).then(|| (place.what.clone(), format!("{} (medians)", figures.join("; "))))
+    let time = table.rows().iter().find(|r| r.first().is_some_and(|f| *f == place.time)).and_then(|r| r.get(column));
+    (!figures.is_empty()).then(|| Compared {
+        what: place.what.clone(),
+        error: format!("{} (medians)", figures.join("; ")),
+        time_error_pct: time.and_then(|e| e.parse().ok()),
+    })
 }
 
 /// The table with this first heading and a column of this name.
@@ -234,8 +267,10 @@ mod tests {
         assert_eq!(derived.error, own.error);
         let changed = whole(&variant(&mut library, "linux-2.4.16+machine.ram=64MiB")).unwrap();
         assert_eq!(changed, own);
+        assert!(own.time_error_pct.is_some_and(|e| e > 0.0), "{own:?}");
         let today = whole(&variant(&mut library, "linux-6.18-none")).unwrap();
         assert!(today.error.contains("wall time"), "{today:?}");
+        assert!(today.error.contains(&format!("wall time {} %", today.time_error_pct.unwrap())), "{today:?}");
         assert_eq!(whole(&variant(&mut library, "linux-6.1")), None);
     }
 

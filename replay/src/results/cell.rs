@@ -5,6 +5,7 @@ use super::table_file::TableInfo;
 use crate::config::Config;
 use crate::model::ModelLine;
 use crate::program::{Coverage, Program};
+use crate::variant::NamePart;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -29,6 +30,9 @@ pub struct CellHeader {
     pub trace_path: Option<String>,
     /// Variant name.
     pub variant: String,
+    /// What the parts of that name stand for, in words.
+    #[serde(default)]
+    pub parts: Vec<NamePart>,
     /// Seed of the simulation's random choices.
     pub seed: u64,
     /// Pacing in words.

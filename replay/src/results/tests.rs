@@ -44,6 +44,7 @@ fn header(config: Config) -> CellHeader {
         trace: "t".to_owned(),
         trace_path: None,
         variant: "v".to_owned(),
+        parts: Vec::new(),
         seed: 1,
         pacing: "closed".to_owned(),
         config,

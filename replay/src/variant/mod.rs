@@ -26,5 +26,5 @@ pub use error::{Place, VariantError, nearest, nearest_or_longer};
 pub use file::{Evidence, Reason};
 pub use library::{Library, Summary};
 pub use recorded::recorded_device;
-pub use resolve::{Choice, Variant};
+pub use resolve::{Choice, NamePart, Variant};
 pub use show::Difference;

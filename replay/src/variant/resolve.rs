@@ -23,6 +23,15 @@ pub struct Choice {
     pub reason: Option<Reason>,
 }
 
+/// What a part of a variant's name stands for, as its own file says it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct NamePart {
+    /// The named variant, or a profile put on top of it.
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+}
+
 /// A variant ready to simulate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
@@ -43,6 +52,8 @@ pub struct Variant {
     pub checked: Vec<String>,
     /// Profiles and keys put on top of the named variant.
     pub changes: Vec<String>,
+    /// What the name's parts stand for: the named variant first, then the profiles on top of it.
+    pub parts: Vec<NamePart>,
 }
 
 impl Variant {
@@ -122,6 +133,11 @@ pub(super) fn resolve(
     let changes: Vec<String> =
         profiles.iter().cloned().chain(sets.iter().map(|s| format!("{}={}", s.key, s.value))).collect();
     let full_name = changes.iter().fold(name.to_owned(), |n, c| format!("{n}+{c}"));
+    let part = |file: &VariantFile| NamePart { name: file.name.clone(), about: file.about.clone() };
+    let mut parts = vec![part(top)];
+    for profile in profiles {
+        parts.extend(library.chain(profile)?.last().copied().map(part));
+    }
     let mut layer_names: Vec<String> = Vec::new();
     let mut sources: Vec<String> = Vec::new();
     for file in &layers {
@@ -139,6 +155,7 @@ pub(super) fn resolve(
         sources,
         checked: top.checked.clone(),
         changes,
+        parts,
     })
 }
 

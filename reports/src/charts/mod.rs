@@ -18,7 +18,7 @@ mod theme;
 pub(crate) use plane::{Scale, title as axis_title};
 pub(crate) use theme::{STYLE, part_number};
 
-use crate::{Error, RenderOptions, Result, escape, provenance};
+use crate::{Error, RenderOptions, Result, escape, legend, provenance};
 use kreplay_analysis::model::{Block, Report, TraceReport};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -87,7 +87,7 @@ fn described<'r>(trace: &TraceReport, block: &'r Block) -> Option<(&'r str, Stri
     };
     let wide = |height: u32| (theme::WIDTH, height);
     Some(match block {
-        Block::Table(_) => return None,
+        Block::Table(_) | Block::List(_) => return None,
         Block::Bars(c) => (c.id.as_str(), titled("", "where the time went"), wide(bars::height(c))),
         Block::Dots(c) => (c.id.as_str(), titled("", &c.axis), wide(dots::height(c))),
         Block::Strips(c) => (c.id.as_str(), titled(&c.label, "over time"), wide(strips::height(c))),
@@ -97,15 +97,23 @@ fn described<'r>(trace: &TraceReport, block: &'r Block) -> Option<(&'r str, Stri
     })
 }
 
-/// Longest line under a picture, characters; most lines.
+/// Longest line under a picture, characters; most lines about one thing.
 const FOOT_WIDTH: usize = 108;
 const FOOT_LINES: usize = 14;
 
-/// What stands under a picture's charts: what the models were held against, wrapped.
+/// What stands under a picture's charts: what the names stand for, and what the models were held against, wrapped.
 fn foot(report: &Report) -> Vec<String> {
+    let names = legend::lines(report).into_iter().map(|(term, meaning)| format!("{term}: {meaning}")).collect();
+    let models = provenance::models_in_short(&report.provenance).iter().map(provenance::whose).collect();
+    let mut lines = wrapped(legend::HEADING, names);
+    lines.extend(wrapped(provenance::MODELS, models));
+    lines
+}
+
+fn wrapped(heading: &str, said: Vec<String>) -> Vec<String> {
     let mut lines = Vec::new();
-    for said in provenance::models_in_short(&report.provenance) {
-        let text = escape::terminal(&provenance::whose(&said), 6 * FOOT_WIDTH);
+    for said in said {
+        let text = escape::terminal(&said, 6 * FOOT_WIDTH);
         let mut line = String::new();
         for word in text.split(' ') {
             if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > FOOT_WIDTH {
@@ -121,7 +129,7 @@ fn foot(report: &Report) -> Vec<String> {
         lines.push("... and more: see the page.".to_string());
     }
     if !lines.is_empty() {
-        lines.insert(0, format!("{}:", provenance::MODELS));
+        lines.insert(0, format!("{heading}:"));
     }
     lines
 }
@@ -129,7 +137,7 @@ fn foot(report: &Report) -> Vec<String> {
 /// Draws a chart; tables draw nothing.
 fn paint<B: DrawingBackend>(area: &Area<B>, block: &Block) -> std::result::Result<(), String> {
     match block {
-        Block::Table(_) => Ok(()),
+        Block::Table(_) | Block::List(_) => Ok(()),
         Block::Bars(chart) => bars::draw(area, chart),
         Block::Dots(chart) => dots::draw(area, chart),
         Block::Strips(chart) => strips::draw_all(area, chart),

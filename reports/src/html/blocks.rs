@@ -5,7 +5,20 @@ use crate::charts::svg::{self, Drawing};
 use crate::number::content;
 use crate::provenance::capital;
 use crate::{Result, escape};
-use kreplay_analysis::model::{Block, Finding, Heat, Level, Strips, Table};
+use kreplay_analysis::model::{Block, Finding, Heat, Level, List, Strips, Table};
+
+/// Statements under a name each.
+fn list(out: &mut String, list: &List) {
+    if !list.caption.is_empty() {
+        out.push_str(&format!("<p>{}</p>\n", escape::html_full(&list.caption)));
+    }
+    out.push_str("<dl class=\"list\">\n");
+    for item in &list.items {
+        let (term, meaning) = (escape::html(&item.term), escape::html_full(&item.meaning));
+        out.push_str(&format!("<div><dt>{term}</dt><dd>{meaning}</dd></div>\n"));
+    }
+    out.push_str("</dl>\n");
+}
 
 /// Longest text that is kept on one line, characters.
 const SHORT: usize = 32;
@@ -107,6 +120,7 @@ impl Blocks {
                 figure(out, &attributes, &svg::flame(chart)?, &caption, &script(&data::flame(chart)?));
             }
             Block::Heat(chart) => self.heat(out, chart),
+            Block::List(l) => list(out, l),
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ mod sha256;
 mod style;
 
 use crate::number::without_zeros;
-use crate::{RenderOptions, Renderer, Result, escape, names, provenance};
+use crate::{RenderOptions, Renderer, Result, escape, legend, names, provenance};
 use blocks::{Blocks, findings};
 use kreplay_analysis::model::{Block, CellProvenance, Provenance, Report, Section, TraceReport};
 
@@ -75,9 +75,25 @@ impl Page {
         self.out.push_str(&format!("<header>\n<p class=\"brand\">kreplay report</p>\n<h1>{title}</h1>\n<p class=\"question\">{}</p>\n</header>\n", escape::html_full(&report.question)));
         self.contents(report);
         self.switches();
-        self.out.push_str("<main>\n<section id=\"verdict\" class=\"verdict\">\n<h2>Verdict</h2>\n");
+        self.out.push_str("<main>\n");
+        self.legend(report);
+        self.out.push_str("<section id=\"verdict\" class=\"verdict\">\n<h2>Verdict</h2>\n");
         findings(&mut self.out, &report.verdict, &self.blocks.variants);
         self.out.push_str("</section>\n");
+    }
+
+    /// The box that says what names and words stand for.
+    fn legend(&mut self, report: &Report) {
+        let lines = legend::lines(report);
+        if lines.is_empty() {
+            return;
+        }
+        self.out.push_str(&format!("<section id=\"legend\" class=\"names\">\n<h2>{}</h2>\n<dl>\n", legend::HEADING));
+        for (term, meaning) in &lines {
+            let (term, meaning) = (escape::html(term), escape::html_full(meaning));
+            self.out.push_str(&format!("<div><dt>{term}</dt><dd>{meaning}</dd></div>\n"));
+        }
+        self.out.push_str("</dl>\n</section>\n");
     }
 
     /// A box a variant that shows and hides what belongs to it; only the script can do that, so it alone shows them.
