@@ -103,8 +103,7 @@ impl ByFactor<'_> {
 
     /// "at memory limit 34 MiB: bfq 21.4 s, none 24.4 s (...)".
     fn group(&self, group: &Group) -> String {
-        let times: Vec<String> =
-            group.members.iter().map(|m| format!("{} {:.2} s", m.value, m.time.median)).collect();
+        let times: Vec<String> = group.members.iter().map(|m| format!("{} {:.2} s", m.value, m.time.median)).collect();
         let at = if group.at.is_empty() { String::new() } else { format!("at {}: ", group.at) };
         format!("{at}{} ({})", times.join(", "), self.told_apart(&group.members))
     }
@@ -113,7 +112,8 @@ impl ByFactor<'_> {
     fn told_apart(&self, members: &[Member]) -> String {
         let differ = |a: &Member, b: &Member| self.rule.differ(a.time, b.time);
         let pairs = (0..members.len()).flat_map(|slow| (0..slow).map(move |fast| (slow, fast)));
-        let apart: Vec<(usize, usize)> = pairs.filter(|(slow, fast)| differ(&members[*slow], &members[*fast])).collect();
+        let apart: Vec<(usize, usize)> =
+            pairs.filter(|(slow, fast)| differ(&members[*slow], &members[*fast])).collect();
         let pct = |(slow, fast): (usize, usize)| longer(members[slow].time, members[fast].time);
         let farthest = apart.iter().copied().max_by(|a, b| pct(*a).total_cmp(&pct(*b)));
         let Some((slow, fast)) = farthest else { return "not distinguishable".to_string() };
@@ -167,7 +167,10 @@ impl ByFactor<'_> {
             let best = &group.members[0];
             for (i, m) in group.members.iter().enumerate() {
                 let pct = longer(m.time, best.time);
-                let time = Cell { range: (m.time.seeds > 1).then_some((m.time.low, m.time.high)), ..Cell::number(m.time.median) };
+                let time = Cell {
+                    range: (m.time.seeds > 1).then_some((m.time.low, m.time.high)),
+                    ..Cell::number(m.time.median)
+                };
                 table.push(vec![
                     Cell::text(setting.called()),
                     Cell::text(group.at.clone()),
@@ -217,11 +220,8 @@ fn at(settings: &[Setting], s: usize, row: usize, alone: bool) -> String {
     if alone || others.is_empty() {
         return String::new();
     }
-    let mut words: Vec<String> = others
-        .iter()
-        .take(SPELLED)
-        .map(|o| format!("{} {}", o.called(), spaced(&o.values[o.level[row]])))
-        .collect();
+    let mut words: Vec<String> =
+        others.iter().take(SPELLED).map(|o| format!("{} {}", o.called(), spaced(&o.values[o.level[row]]))).collect();
     if others.len() > SPELLED {
         words.push(format!("{} more settings", others.len() - SPELLED));
     }
@@ -263,8 +263,12 @@ mod tests {
     #[test]
     fn schedulers_are_compared_at_equal_memory() {
         let matrix = matrix(&[("a", 21.0), ("b", 24.0), ("c", 15.0), ("d", 15.1)]);
-        let cells =
-            [cell("a", "bfq", "34MiB"), cell("b", "none", "34MiB"), cell("c", "bfq", "68MiB"), cell("d", "none", "68MiB")];
+        let cells = [
+            cell("a", "bfq", "34MiB"),
+            cell("b", "none", "34MiB"),
+            cell("c", "bfq", "68MiB"),
+            cell("d", "none", "68MiB"),
+        ];
         let varied = settings(&matrix, &cells);
         let rule = Rule { tie_pct: 5.0 };
         let by = ByFactor { matrix: &matrix, settings: &varied, rule, errors: ModelErrors(&[]) };

@@ -12,10 +12,8 @@ pub(crate) fn legend(cells: &[CellProvenance], models: &[VariantModel]) -> Legen
     for cell in cells.iter().filter(|c| !c.config.is_empty()) {
         variants.entry(&cell.variant).or_insert(cell);
     }
-    let facts: Vec<Vec<(&str, String)>> = variants
-        .values()
-        .map(|cell| facts(cell, models.iter().find(|m| m.variant == cell.variant)))
-        .collect();
+    let facts: Vec<Vec<(&str, String)>> =
+        variants.values().map(|cell| facts(cell, models.iter().find(|m| m.variant == cell.variant))).collect();
     let same = |subject: &str| {
         let of = |f: &Vec<(&str, String)>| f.iter().find(|(s, _)| *s == subject).map(|(_, text)| text.clone());
         facts.windows(2).all(|two| of(&two[0]) == of(&two[1]))
@@ -31,8 +29,14 @@ pub(crate) fn legend(cells: &[CellProvenance], models: &[VariantModel]) -> Legen
         Definition { term: (*name).to_string(), meaning: words.join("; ") }
     });
     let told: Vec<Definition> = told.filter(|d| !d.meaning.is_empty()).collect();
-    let composed = variants.values().filter(|c| c.parts.len() > 1 || c.parts.first().is_some_and(|p| p.term != c.variant));
-    Legend { terms: Vec::new(), common: common.join("; "), variants: told, parts: parts(composed.map(|c| c.parts.as_slice())) }
+    let composed =
+        variants.values().filter(|c| c.parts.len() > 1 || c.parts.first().is_some_and(|p| p.term != c.variant));
+    Legend {
+        terms: Vec::new(),
+        common: common.join("; "),
+        variants: told,
+        parts: parts(composed.map(|c| c.parts.as_slice())),
+    }
 }
 
 /// What the parts of names stand for, each once: the kernels first, then what is put on top of them.
@@ -52,7 +56,10 @@ pub(crate) fn parts<'c>(cells: impl Iterator<Item = &'c [Definition]>) -> Vec<De
 fn settings(cell: &CellProvenance) -> Vec<String> {
     let begins = cell.parts.first().map_or("", |p| p.term.as_str());
     let rest = cell.variant.strip_prefix(begins).unwrap_or(&cell.variant);
-    rest.split('+').filter_map(|part| part.split_once('=')).map(|(key, value)| format!("{key} set to {value}")).collect()
+    rest.split('+')
+        .filter_map(|part| part.split_once('='))
+        .map(|(key, value)| format!("{key} set to {value}"))
+        .collect()
 }
 
 /// What a variant is, by subject. A subject that the configuration lacks is left out.
@@ -98,7 +105,8 @@ fn limited(limit: &str) -> String {
 
 fn swap<'c>(get: &impl Fn(&str) -> Option<&'c str>) -> Option<String> {
     let size = get("machine.swap")?;
-    let place = if get("swap.shares-disk") == Some("true") { " on the disk of the files" } else { " on a disk of its own" };
+    let place =
+        if get("swap.shares-disk") == Some("true") { " on the disk of the files" } else { " on a disk of its own" };
     Some(if zero(size) { "no swap".to_string() } else { format!("{} of swap{place}", spaced(size)) })
 }
 
@@ -147,7 +155,12 @@ mod tests {
     #[test]
     fn what_is_shared_is_said_once_and_each_variant_by_what_sets_it_apart() {
         let config = |limit: &'static str| {
-            [("machine.ram", "4096MiB"), ("machine.memory-limit", limit), ("machine.swap", "0MiB"), ("elevator.policy", "bfq")]
+            [
+                ("machine.ram", "4096MiB"),
+                ("machine.memory-limit", limit),
+                ("machine.swap", "0MiB"),
+                ("elevator.policy", "bfq"),
+            ]
         };
         let parts = |limit: &'static str, about: &'static str| [("k", "kernel K"), (limit, about)];
         let cells = [

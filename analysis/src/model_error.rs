@@ -22,7 +22,9 @@ impl ModelErrors<'_> {
         match self.of([a, b].into_iter()) {
             None => "how far the model is off on such runs is not known".to_string(),
             Some(error) if difference_pct.abs() <= error => {
-                format!("less than the model's own error on such times, {error} %: on real kernels it may come out the other way")
+                format!(
+                    "less than the model's own error on such times, {error} %: on real kernels it may come out the other way"
+                )
             }
             Some(error) => format!("the model's own error on such times is {error} %"),
         }

@@ -87,11 +87,8 @@ fn value_of<'c>(row: &IndexMap<&'c str, &'c str>, key: &str) -> &'c str {
 /// The settings in which the variants of `matrix` differ, in configuration order; none if a configuration is not known.
 pub(crate) fn settings(matrix: &Matrix, cells: &[CellProvenance]) -> Vec<Setting> {
     let config = |row: &MatrixRow| cells.iter().find(|c| c.variant == row.variant).map(|c| &c.config);
-    let rows: Option<Rows<'_>> = matrix
-        .rows
-        .iter()
-        .map(|r| Some(config(r)?.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect()))
-        .collect();
+    let rows: Option<Rows<'_>> =
+        matrix.rows.iter().map(|r| Some(config(r)?.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect())).collect();
     let Some(rows) = rows else { return Vec::new() };
     let keys: IndexSet<&str> = rows.iter().flat_map(|r| r.keys().copied()).collect();
     let mut settings: Vec<Setting> = Vec::new();
@@ -158,7 +155,9 @@ pub(crate) fn grid(settings: &[Setting]) -> Vec<Setting> {
     let mut factors: Vec<Setting> = Vec::new();
     for setting in apart {
         let mut new = setting.clone();
-        while let Some(at) = factors.iter().position(|f| pairs(&f.level, &new.level) < f.values.len() * new.values.len()) {
+        while let Some(at) =
+            factors.iter().position(|f| pairs(&f.level, &new.level) < f.values.len() * new.values.len())
+        {
             new = joined(&factors.remove(at), &new);
         }
         factors.push(new);
@@ -224,7 +223,9 @@ mod tests {
 
     #[test]
     fn a_scheduler_that_brings_its_own_queue_is_one_setting() {
-        let cell = |policy, slots, limit| [("queue.slots", slots), ("elevator.policy", policy), ("machine.memory-limit", limit)];
+        let cell = |policy, slots, limit| {
+            [("queue.slots", slots), ("elevator.policy", policy), ("machine.memory-limit", limit)]
+        };
         let all = [
             cell("bfq", "256", "34MiB"),
             cell("mq-deadline", "256", "34MiB"),

@@ -108,11 +108,7 @@ impl Evidence<'_> {
             } else {
                 format!("finish first and are not distinguishable from {}", best.row.shown)
             };
-            Some(format!(
-                "{first} {apart}; {slowest}, {} than {}.",
-                self.margin(worst, best),
-                best.row.shown
-            ))
+            Some(format!("{first} {apart}; {slowest}, {} than {}.", self.margin(worst, best), best.row.shown))
         }
     }
 

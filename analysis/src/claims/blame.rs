@@ -253,7 +253,10 @@ mod tests {
         let text = sentence(&why(false), "a", &asleep(10.0, 50.0), Some(("b", &asleep(10.0, 30.0))));
         assert!(text.contains("do not tell the cause"), "{text}");
         let text = sentence(&why(false), "a", &asleep(14.0, 50.0), Some(("b", &asleep(10.0, 30.0))));
-        assert!(text.contains("beside sleep and waits for other tasks, most in the processor (14.0 against 10.0 s)"), "{text}");
+        assert!(
+            text.contains("beside sleep and waits for other tasks, most in the processor (14.0 against 10.0 s)"),
+            "{text}"
+        );
     }
 
     #[test]

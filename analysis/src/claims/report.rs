@@ -5,8 +5,8 @@ use super::evaluate::{Answer, FigureValue, GridFacts, OnsetFacts, Row, StarveFac
 use super::verdict::{Tested, Verdict};
 use crate::cell::{millis, seconds};
 use crate::model::{
-    Block, Cell, Column, Definition, DotPoint, DotRow, Dots, Finding, Legend, Level, Origin, Panel, Provenance, Report, SCHEMA,
-    Section, Series, Strips, Table, TraceReport, Unit,
+    Block, Cell, Column, Definition, DotPoint, DotRow, Dots, Finding, Legend, Level, Origin, Panel, Provenance, Report,
+    SCHEMA, Section, Series, Strips, Table, TraceReport, Unit,
 };
 use serde_json::{Value, json};
 
@@ -476,7 +476,8 @@ fn starved_section(all: &[StarveFacts], mut definitions: Vec<Definition>) -> Sec
             ]);
         }
     }
-    definitions.push(Definition::new("episode", "at least 8 successive data reads of a client, each a request of one page"));
+    definitions
+        .push(Definition::new("episode", "at least 8 successive data reads of a client, each a request of one page"));
     Section {
         id: "starvation".to_string(),
         title: "Starved clients: episodes and wait chains".to_string(),

@@ -13,10 +13,19 @@ impl Verdict {
     /// What the verdicts mean, a sentence each.
     pub(super) fn definitions() -> Vec<Definition> {
         vec![
-            Definition::new("band", "the conditions on the simulated figures that count as what was reported; written down in analysis/claims for each claim"),
+            Definition::new(
+                "band",
+                "the conditions on the simulated figures that count as what was reported; written down in analysis/claims for each claim",
+            ),
             Definition::new(Verdict::Reproduced.word(), "every condition of the band holds"),
-            Definition::new(Verdict::DirectionOnly.word(), "the band is missed, but the figures differ in the reported direction: every condition of a weaker test holds"),
-            Definition::new(Verdict::NotReproduced.word(), "not even the direction comes out, or the claim has no weaker test than its band"),
+            Definition::new(
+                Verdict::DirectionOnly.word(),
+                "the band is missed, but the figures differ in the reported direction: every condition of a weaker test holds",
+            ),
+            Definition::new(
+                Verdict::NotReproduced.word(),
+                "not even the direction comes out, or the claim has no weaker test than its band",
+            ),
         ]
     }
 }
@@ -50,13 +59,11 @@ impl Answer {
             .filter(|k| self.rows.iter().flat_map(|r| &r.figures).any(|f| f.take.split('(').next() == Some(k.name)))
             .map(|k| Definition::new(k.name, k.about))
             .collect();
-        let blocks: Vec<Block> = [
-            list("kernels", "Kernels and machines:", &self.parts),
-            list("kinds", "What is taken of a run:", &kinds),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let blocks: Vec<Block> =
+            [list("kernels", "Kernels and machines:", &self.parts), list("kinds", "What is taken of a run:", &kinds)]
+                .into_iter()
+                .flatten()
+                .collect();
         (!blocks.is_empty()).then(|| Section {
             id: "names".to_string(),
             title: "What the names stand for".to_string(),

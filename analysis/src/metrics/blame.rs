@@ -35,7 +35,10 @@ const NAMES: [(&str, &str); CAUSES.len()] = [
     ("throttle", "dirty limits: the task had to write, or wait for, dirty pages"),
     ("reclaim", "waits while the task itself freed memory"),
     ("swap-in", "the disk, on swapped-out pages"),
-    ("sync, journal", "completion of writes in fsync and sync, or of a journal's commit that holds a block which the task must change"),
+    (
+        "sync, journal",
+        "completion of writes in fsync and sync, or of a journal's commit that holds a block which the task must change",
+    ),
     ("network", "a network link, or another wait outside the machine"),
     ("sleep", "a sleep the task asked for"),
     ("other task", "another task: a pipe, a child, a lock"),
