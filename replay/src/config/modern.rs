@@ -86,6 +86,9 @@ pub struct BalancedConfig {
     pub commit_ms: u64,
     /// The log is empty when the trace begins, as after mounting: the first commit writes the journal's superblock first.
     pub journal_empty: bool,
+    /// The file system is as it was made: no block of metadata was ever freed, so that the first one waits for the journal's
+    /// superblock (`journal_incompat_revoke` in `dumpe2fs -h` says the opposite).
+    pub journal_new: bool,
     /// What changes is copied into the log's memory, so that nobody waits for blocks on their way to the log: xfs. Else
     /// whoever must change such a block waits: jbd2.
     pub journal_copies: bool,
@@ -102,6 +105,7 @@ impl Default for BalancedConfig {
             extent_pages: 2048,
             commit_ms: 5000,
             journal_empty: false,
+            journal_new: false,
             journal_copies: false,
         }
     }

@@ -6,6 +6,7 @@
 
 use super::Sim;
 use super::event::Event;
+use super::extents::allocation_end;
 use super::frame::{Flush, Frame};
 use super::sched::Flow;
 use super::task::{At, Wait};
@@ -14,7 +15,7 @@ use crate::config::WritebackPolicy;
 use crate::dirty::{Estimator, Levels, Verdict};
 use crate::mm::page::flag;
 use crate::program::FileKind;
-use kreplay_traces::units::Nanos;
+use kreplay_traces::units::{Nanos, PAGE_BYTES};
 use std::collections::VecDeque;
 
 /// Smallest piece of a file that the flusher writes before it goes on to the next (4 MiB), pages.
@@ -260,7 +261,7 @@ impl Sim<'_> {
                 set(self, Flush::Write { file });
             }
             Flush::Write { file } => {
-                if self.lacks_blocks(t, file) && self.journal_holds(t, file, true) {
+                if self.allocation_waits(t, file) {
                     return self.block_on(t, Wait::Journal);
                 }
                 if self.flushing.budget > 0 && self.write_next_run(t, file) {
@@ -346,12 +347,17 @@ impl Sim<'_> {
     /// The next page that the flusher would write has no place on the disk yet.
     fn lacks_blocks(&self, t: u32, file: u32) -> bool {
         let (first, op) = (self.program.files[file as usize].first_page, &self.tasks[t as usize].op);
-        if !self.journal_is_writing() {
+        if !self.journal_is_writing() && !self.map_is_locked(file) {
             return false;
         }
         let mut ahead = (op.pos..op.end).map(|i| self.mm.page(first + i as u32));
         let next = ahead.find(|p| p.any(flag::BUF_DIRTY) && !p.any(flag::BUF_LOCKED));
         next.is_some_and(|p| !p.any(flag::ON_DISK))
+    }
+
+    /// Blocks have to be allocated for the file next, and cannot be now; the task is noted as waiting.
+    fn allocation_waits(&mut self, t: u32, file: u32) -> bool {
+        self.lacks_blocks(t, file) && (self.journal_holds(t, file, true) || self.map_holds(t, file))
     }
 
     /// Begin to write the next run of dirty pages of a file from the task's cursor (pages `pos .. end`) on; false if there
@@ -375,13 +381,18 @@ impl Sim<'_> {
         if flusher {
             most = most.min(self.flushing.budget);
         }
-        while pos < end && pos - start < most && ready(self, pos) {
+        let fresh = |sim: &Self, at: u64| !sim.mm.page(f.first_page + at as u32).any(flag::ON_DISK);
+        let allocates = start < end && fresh(self, start);
+        if allocates && f.kind == FileKind::Regular {
+            let pages = self.files[file as usize].size.div_ceil(PAGE_BYTES);
+            most = most.min(allocation_end(start, pages) - start);
+        }
+        while pos < end && pos - start < most && ready(self, pos) && fresh(self, pos) == allocates {
             let id = f.first_page + pos as u32;
             self.mm.begin_buffer_write(id);
-            if !self.mm.page(id).any(flag::ON_DISK) {
+            if allocates {
                 self.mm.set(id, flag::ON_DISK);
                 self.place(id);
-                self.note_metadata(file, true, false);
             }
             pos += 1;
         }
@@ -391,14 +402,20 @@ impl Sim<'_> {
         if pos == start {
             return false;
         }
+        let (first, pages) = (f.first_page + start as u32, (pos - start) as u32);
+        if allocates {
+            self.note_metadata(file, true, false);
+            self.note_groups(first, pages);
+        }
+        self.begin_run(file, first, pages, allocates);
         if flusher {
             self.flushing.wrote = true;
             self.flushing.budget -= pos - start;
         }
         let kind = if f.kind == FileKind::Regular { BioKind::Data } else { BioKind::Meta };
         self.tasks[t as usize].push(Frame::SubmitRun {
-            page: f.first_page + start as u32,
-            n: (pos - start) as u16,
+            page: first,
+            n: pages as u16,
             dir: Dir::Write,
             kind,
             waited: false,
@@ -417,6 +434,9 @@ impl Sim<'_> {
                     (op.pos, op.end, op.at) = (0, u64::from(f.pages), At::Second);
                 }
                 At::Second => {
+                    if self.allocation_waits(t, file) {
+                        return Some(self.block_on(t, Wait::Journal));
+                    }
                     if self.write_next_run(t, file) {
                         return Some(Flow::Continue);
                     }
@@ -468,6 +488,9 @@ impl Sim<'_> {
                         continue;
                     }
                     self.tasks[t as usize].op.end = u64::from(self.program.files[op.file as usize].pages);
+                    if self.allocation_waits(t, op.file) {
+                        return Some(self.block_on(t, Wait::Journal));
+                    }
                     if self.write_next_run(t, op.file) {
                         return Some(Flow::Continue);
                     }

@@ -122,9 +122,30 @@ impl Sim<'_> {
         if bio.tag == super::direct::TAG {
             return self.raw_done(bio.task);
         }
+        if bio.dir == Dir::Write && self.run_progressed(bio.tag, bio.nr / SECTORS_PER_PAGE as u32) {
+            return;
+        }
         // Bios of several pages carry pages in a row of one file.
         for k in 0..(bio.nr / SECTORS_PER_PAGE as u32).max(1) {
             self.page_done(bio.tag + k, bio);
+        }
+    }
+
+    /// A page's write-out is over.
+    pub(super) fn written_out(&mut self, id: u32) {
+        if self.mm.page(id).any(flag::BUF_LOCKED) {
+            self.mm.end_buffer_io(id);
+            self.mm.end_writeback(id);
+            writeback::refile(&mut self.mm, id);
+            self.wake_resting();
+        }
+        self.forget_orphan(id);
+    }
+
+    fn forget_orphan(&mut self, id: u32) {
+        let p = self.mm.page(id);
+        if p.any(flag::ORPHAN) && p.pins == 0 && !p.any(flag::LOCKED | flag::BUF_LOCKED) {
+            self.mm.forget(id);
         }
     }
 
@@ -150,10 +171,7 @@ impl Sim<'_> {
                 self.mm.move_to_inactive(id, true);
             }
         }
-        let p = self.mm.page(id);
-        if p.any(flag::ORPHAN) && p.pins == 0 && !p.any(flag::LOCKED | flag::BUF_LOCKED) {
-            self.mm.forget(id);
-        }
+        self.forget_orphan(id);
     }
 
     /// Device, partition and first sector of a page: its file's place, or its swap slot.

@@ -20,6 +20,8 @@ use std::collections::BTreeSet;
 
 /// Pages of the journal's area (32 MiB), the first of which is its superblock.
 const AREA: u64 = 8192;
+/// Sectors of a block group (32768 blocks of 4 KiB).
+const GROUP_SECTORS: u64 = 32_768 * SECTORS_PER_PAGE;
 /// Inodes that share a block of the inode table, and are made one after the other.
 const INODES_A_BLOCK: u32 = 16;
 
@@ -30,16 +32,22 @@ struct Transaction {
     files: BTreeSet<u32>,
     /// Those of which more changed than times: what fdatasync asks for.
     data: BTreeSet<u32>,
-    /// Blocks were allocated or freed; names were made or removed.
+    /// Blocks were allocated or freed, in these groups as far as known; names were made or removed.
     allocates: bool,
+    groups: BTreeSet<u64>,
     names: bool,
+    /// Files whose extents do not fit into the inode; blocks of extents were freed.
+    maps: BTreeSet<u32>,
+    revokes: bool,
 }
 
 impl Transaction {
     /// Blocks that it writes, with its descriptor.
     fn blocks(&self) -> u64 {
         let inodes: BTreeSet<u32> = self.files.iter().map(|f| f / INODES_A_BLOCK).collect();
-        1 + inodes.len() as u64 + 2 * u64::from(self.allocates) + 3 * u64::from(self.names)
+        let bitmaps = u64::from(self.allocates) * (1 + self.groups.len().max(1) as u64);
+        let maps = self.maps.len() as u64 + u64::from(self.revokes);
+        1 + inodes.len() as u64 + bitmaps + 3 * u64::from(self.names) + maps
     }
 
     /// A change of the file's inode, or an allocation, touches one of its blocks.
@@ -63,8 +71,9 @@ pub(super) struct Journal {
     shadow: bool,
     /// Transactions up to this one are asked for.
     wanted: u32,
-    /// The log is empty.
+    /// The log is empty; its superblock is on its way.
     empty: bool,
+    superblock: bool,
     /// Nobody waits for blocks on their way.
     copies: bool,
     /// Next page of the area.
@@ -84,11 +93,33 @@ impl Journal {
             shadow: false,
             wanted: 0,
             empty: config.journal_empty,
+            superblock: false,
             copies: config.journal_copies,
             head: 1,
             waiting: Vec::new(),
             blocked: Vec::new(),
         }
+    }
+
+    /// The journal's superblock is being written, which keeps it locked.
+    pub(super) fn superblock_is_writing(&self) -> bool {
+        self.superblock
+    }
+
+    /// The file's inode is on its way to the log, where it may not be changed.
+    pub(super) fn on_its_way(&self, file: u32) -> bool {
+        self.shadow && self.committing.as_ref().is_some_and(|c| c.holds(file, false))
+    }
+
+    /// A file's extents take a block of their own.
+    pub(super) fn map_grew(&mut self, file: u32) {
+        self.running.maps.insert(file);
+    }
+
+    /// ... and fit into the inode again.
+    pub(super) fn map_shrank(&mut self, file: u32) {
+        self.running.maps.remove(&file);
+        self.running.revokes = true;
     }
 
     /// A directory's or table's blocks are part of a transaction that is not on the medium yet.
@@ -119,6 +150,14 @@ impl Sim<'_> {
             let at = self.local_now() + Nanos::from_millis(self.config.writeback.balanced.commit_ms);
             self.journal.due = Some(at);
             self.events.push(at, Event::Daemon(self.bdflush + 1));
+        }
+    }
+
+    /// Blocks of pages of a file were allocated: the groups' bitmaps change.
+    pub(super) fn note_groups(&mut self, first: u32, pages: u32) {
+        if self.journals() {
+            let groups = [first, first + pages - 1].map(|id| self.place_of(id).2.0 / GROUP_SECTORS);
+            self.journal.running.groups.extend(groups);
         }
     }
 
@@ -188,6 +227,7 @@ impl Sim<'_> {
                 return self.block_on(t, Wait::Journal);
             }
             Commit::Begin if self.journal.empty => {
+                self.journal.superblock = true;
                 if let Some(flow) = self.write_area(t, 0) {
                     return flow;
                 }
@@ -199,6 +239,8 @@ impl Sim<'_> {
                 if let Some(flow) = self.wait_raw(t) {
                     return flow;
                 }
+                self.journal.superblock = false;
+                self.convert_finished();
                 let j = &mut self.journal;
                 let transaction = std::mem::take(&mut j.running);
                 let blocks = transaction.blocks();
@@ -215,6 +257,7 @@ impl Sim<'_> {
                     j.shadow = false;
                     let blocked = std::mem::take(&mut j.blocked);
                     self.wake_all(blocked);
+                    self.convert_finished();
                 }
                 set(self, Commit::Flushed { last });
                 if let Some(flow) = self.wait_flush(t, 0) {

@@ -14,6 +14,7 @@ mod charge;
 mod clock;
 mod daemons;
 mod direct;
+mod extents;
 mod fault;
 mod filemap;
 mod flusher;
@@ -268,6 +269,7 @@ pub struct Sim<'p> {
     /// The flusher, and who waits for it.
     flushing: flusher::Flushing,
     journal: journal::Journal,
+    extents: extents::Extents,
 }
 
 const fn assert_clone_send<T: Clone + Send + 'static>() {}
@@ -385,6 +387,7 @@ impl<'p> Sim<'p> {
             io_priority: io_priorities(program, &config.queue.priorities)?,
             flushing: flusher::Flushing::new(config, program.files.len()),
             journal: journal::Journal::new(&config.writeback.balanced),
+            extents: extents::Extents::new(&config.writeback.balanced, program.files.len()),
             swap_in_flight: 0,
             swap_flight_limit,
         };

@@ -382,6 +382,7 @@ impl Sim<'_> {
             }
             self.mm.truncate_page(f.first_page + page);
         }
+        self.extents.cut(file, keep);
         self.files[file as usize].size = len;
         self.note_metadata(file, true, false);
         self.mm.names.set_inode_dirty(file, true);

@@ -99,6 +99,19 @@ impl Placement {
         }
     }
 
+    /// Pages of a file as stretches in a row on disk: first page, its sector, pages.
+    pub(super) fn stretches(&self, file: u32, info: &FileInfo, first: u32, pages: u32) -> Vec<(u32, Sectors, u32)> {
+        let mut out: Vec<(u32, Sectors, u32)> = Vec::new();
+        for page in first..first + pages {
+            let at = self.sector_of(file, info, page);
+            match out.last_mut() {
+                Some((_, sector, n)) if *sector + Sectors(u64::from(*n) * SECTORS_PER_PAGE) == at => *n += 1,
+                _ => out.push((page, at, 1)),
+            }
+        }
+        out
+    }
+
     /// Give a page that has none a place on disk.
     pub(super) fn allocate(
         &mut self,

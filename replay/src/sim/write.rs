@@ -199,6 +199,9 @@ impl Sim<'_> {
         let whole = offset == 0 && op.end - op.pos >= PAGE_BYTES;
         let p = *self.mm.page(id);
         let fresh = !self.mm.page(base).any(flag::ON_DISK);
+        if self.balanced() && self.is_unreserved(id) && self.map_holds(t, op.file) {
+            return self.block_on(t, Wait::Journal);
+        }
         // With delayed allocation a place is found when the page is written.
         if fresh && !self.balanced() {
             self.mm.set(base, flag::ON_DISK);

@@ -129,6 +129,7 @@ impl Settings {
         c.reclaim.workingset.wait_writeback = true;
         c.writeback.balanced.device_limit_kib = self.limit_mib * 1024 * DEVICE_LIMIT_TENTHS / 50;
         c.writeback.balanced.journal_empty = true;
+        c.writeback.balanced.journal_new = true;
         if self.workload.ends_with("xfs") {
             c.writeback.balanced.commit_ms = XFS_SYNC_MS;
             c.writeback.balanced.journal_copies = true;
