@@ -10,6 +10,7 @@ use super::extents::allocation_end;
 use super::frame::{Flush, Frame};
 use super::sched::Flow;
 use super::task::{At, Wait};
+use super::write::SMALL_BYTES;
 use crate::block::{BioKind, Dir};
 use crate::config::WritebackPolicy;
 use crate::dirty::{Estimator, Levels, Verdict};
@@ -396,9 +397,17 @@ impl Sim<'_> {
             }
             pos += 1;
         }
+        let end_of_run = pos;
+        // The walk over dirty pages is ahead of what it submits: what becomes dirty behind the run meanwhile is not seen.
+        while pos < end && !ready(self, pos) {
+            pos += 1;
+        }
         self.tasks[t as usize].op.pos = pos;
-        // Nothing is reserved beyond what is written.
-        self.placement.discard(file, f.device);
+        let pos = end_of_run;
+        if self.files[file as usize].size <= SMALL_BYTES || f.kind != FileKind::Regular {
+            // Nothing is reserved beyond what is written.
+            self.placement.discard(file, f.device);
+        }
         if pos == start {
             return false;
         }

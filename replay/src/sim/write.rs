@@ -4,8 +4,9 @@
 //! first, with the page locked and the inode's semaphore held.
 
 use super::Sim;
+use super::extents::allocation_end;
 use super::frame::{Balance, Bread, FAILED, Frame};
-use super::placement::Stream;
+use super::placement::{Near, Stream};
 use super::sched::Flow;
 use super::task::{At, Wait};
 use crate::block::{BioKind, Dir};
@@ -17,7 +18,7 @@ use crate::writeback::{self, DirtyState};
 use kreplay_traces::units::{Nanos, PAGE_BYTES};
 
 /// Files up to this size are placed one behind the other, whatever their directories (ext4's `s_mb_stream_request`).
-const SMALL_BYTES: u64 = 64 << 10;
+pub(super) const SMALL_BYTES: u64 = 64 << 10;
 
 impl Sim<'_> {
     /// One step of a write; `None` when it is done.
@@ -234,15 +235,20 @@ impl Sim<'_> {
             let meta = &self.program.files[self.mm.file_of(p) as usize];
             meta.sector_of(p - meta.first_page)
         });
-        let stream = match info.kind {
-            _ if !self.balanced() => None,
-            FileKind::Regular if self.files[file as usize].size <= SMALL_BYTES => Some(Stream::Files),
-            FileKind::Regular => None,
-            FileKind::Directory => Some(Stream::Directories),
+        let page = id - info.first_page;
+        let size = self.files[file as usize].size;
+        let near = match info.kind {
+            _ if !self.balanced() => Near::Inode(inode),
+            FileKind::Regular if size <= SMALL_BYTES => Near::Stream(Stream::Files),
+            FileKind::Regular => {
+                let end = allocation_end(u64::from(page), size.div_ceil(PAGE_BYTES)).max(u64::from(page) + 1);
+                Near::Piece((end - u64::from(page)) as u32)
+            }
+            FileKind::Directory => Near::Stream(Stream::Directories),
             // Tables have their places.
             FileKind::Metadata => return,
         };
-        self.placement.allocate(file, info, inode, stream, id - info.first_page);
+        self.placement.allocate(file, info, near, page);
         if let Some([blocks, _, descriptors]) = info.group {
             self.dirty_metadata(blocks);
             self.dirty_metadata(descriptors);

@@ -21,7 +21,7 @@ mod order;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use kreplay_traces::units::Nanos;
+use kreplay_traces::units::{Nanos, PAGE_BYTES};
 use serde::Serialize;
 
 pub use order::{Order, orders};
@@ -29,7 +29,7 @@ pub use order::{Order, orders};
 use super::schedulers::priorities_of;
 use super::{Figure, RunFigures, median, median_error};
 use crate::config::{Config, DeviceConfig};
-use crate::program::{Op, Program};
+use crate::program::{FileInfo, Op, Program, TaskProgram};
 use crate::results::{CallOp, MemorySink};
 use crate::sim::{Pacing, RunSummary, Sim};
 use crate::variant::Library;
@@ -56,6 +56,8 @@ const RESERVED_KIB: u64 = 600;
 const NICE: i64 = -10;
 /// How often xfs forces its log, ms (`fs.xfs.xfssyncd_centisecs`).
 const XFS_SYNC_MS: u64 = 30_000;
+/// Length at which the load's endless writer begins its file anew.
+const WRITER_BYTES: u64 = 600 << 20;
 /// What the load generator remembers of each operation, bytes.
 const LOG_BYTES: u64 = 32;
 
@@ -156,17 +158,53 @@ impl Settings {
 /// A simulated run's figures, by the names of the recorded ones.
 pub type Simulated = BTreeMap<&'static str, f64>;
 
-/// In a load whose writer goes on until a reader is done, everything but the reader is background and begins anew when its
-/// recorded operations are used up.
+/// In a load whose writer goes on until a reader is done, everything but the reader is background. A writer that appends goes
+/// on when its recorded operations are used up, as far as the load's does; it and all others then begin anew.
 pub fn free_the_writer(program: &mut Program) {
     let reads = |ops: &[Op]| ops.iter().filter(|o| matches!(o, Op::Read { .. })).count();
     let Some(most) = program.tasks.iter().map(|t| reads(&t.ops)).max() else { return };
-    for t in &mut program.tasks {
+    let Program { tasks, files, pages, .. } = program;
+    for t in tasks {
         if reads(&t.ops) == most {
             continue;
         }
         t.background = true;
+        append(t, files, pages);
         t.repeat_from = t.ops.iter().position(|o| matches!(o, Op::Write { .. })).map(|i| i as u32);
+    }
+}
+
+/// Let a task whose last operations append to a file do so until the file has its full length.
+fn append(t: &mut TaskProgram, files: &mut [FileInfo], pages: &mut u32) {
+    let Some(last) = t.ops.iter().rposition(|o| matches!(o, Op::Write { .. })) else { return };
+    let Op::Write { ofd, off, len } = t.ops[last] else { return };
+    let before = t.ops[..last].iter().rev().find(|o| matches!(o, Op::Write { .. }));
+    if !matches!(before, Some(Op::Write { ofd: o, off: a, len: n }) if *o == ofd && a + n == off) || len == 0 {
+        return;
+    }
+    let file = t.ops.iter().find_map(|o| match o {
+        Op::Open { ofd: o, file, .. } if *o == ofd => Some(*file),
+        _ => None,
+    });
+    let Some(f) = file.map(|i| &mut files[i as usize]) else { return };
+    let full = (WRITER_BYTES / PAGE_BYTES) as u32;
+    if f.exists || f.pages >= full {
+        return;
+    }
+    if let Some(e) = f.extents.last_mut() {
+        e.pages += full - f.pages;
+    }
+    (f.first_page, f.pages) = (*pages, full);
+    *pages += full;
+    let mut at = off + len;
+    let mut place = last + 1;
+    while at + len <= WRITER_BYTES {
+        t.ops.insert(place, Op::Write { ofd, off: at, len });
+        for times in [&mut t.think, &mut t.at, &mut t.recorded] {
+            times.insert(place, times[last]);
+        }
+        t.line.insert(place, t.line[last]);
+        (at, place) = (at + len, place + 1);
     }
 }
 
