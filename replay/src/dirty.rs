@@ -145,7 +145,7 @@ impl Estimator {
         }
         self.exceeded = l.dev_dirty > l.dev_thresh && (l.dirty > l.thresh || l.strict);
         let pos = self.position(l);
-        if now >= self.stamp + self.hz / 5 {
+        if now > self.stamp + self.interval() {
             self.update(Some((l, pos)), dirtied, written, now);
         }
         let rate = self.ratelimit * pos / ONE;
@@ -226,22 +226,28 @@ impl Estimator {
         (self.stamp, self.dirtied_stamp, self.written_stamp) = (now, dirtied, written);
     }
 
-    /// [`Estimator::update`] of the bandwidth alone, if the last one is 200 ms ago.
+    /// [`Estimator::update`] of the bandwidth alone, if the last one is more than 200 ms ago.
     pub fn update_if_due(&mut self, dirtied: u64, written: u64, now: u64) {
-        if now >= self.stamp + self.hz / 5 {
+        if now > self.stamp + self.interval() {
             self.update(None, dirtied, written, now);
         }
     }
 
-    /// Write-out begins on an idle device: what was counted long ago says nothing (`wb_bandwidth_estimate_start`).
+    /// Time between two updates, ticks (`BANDWIDTH_INTERVAL`).
+    pub fn interval(&self) -> u64 {
+        (self.hz / 5).max(1)
+    }
+
+    /// A file begins to be written, and no other is on its way: what was counted since an update that is more than 200 ms ago
+    /// says nothing (`wb_bandwidth_estimate_start`).
     pub fn restart(&mut self, dirtied: u64, written: u64, now: u64) {
-        if now > self.stamp + self.hz {
+        if now > self.stamp + self.interval() {
             (self.stamp, self.dirtied_stamp, self.written_stamp) = (now, dirtied, written);
         }
     }
 
     fn update_limit(&mut self, l: &Levels, now: u64) {
-        if now < self.limit_stamp + self.hz / 5 {
+        if now < self.limit_stamp + self.interval() {
             return;
         }
         self.limit_stamp = now;

@@ -288,6 +288,13 @@ impl BlockLayer {
         Some(Started { dev: dev as DevId, rq, done_at: served.done_at, nr })
     }
 
+    /// A writer goes to sleep in `balance_dirty_pages`.
+    pub fn writer_slept(&mut self, now: Nanos) {
+        for unit in &mut self.units {
+            unit.queue.writer_slept(now);
+        }
+    }
+
     /// A flush command, which goes past the queue: when everything that the device took before `now` is on its medium.
     pub fn flush(&mut self, dev: DevId, now: Nanos) -> Nanos {
         self.units[dev as usize].device.flush(now)

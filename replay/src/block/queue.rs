@@ -222,6 +222,11 @@ impl Queue {
         self.qos.waiting()
     }
 
+    /// A writer is throttled before it comes here.
+    pub(crate) fn writer_slept(&mut self, now: Nanos) {
+        self.qos.writer_slept(now);
+    }
+
     /// Does what is due by the clock.
     pub(crate) fn run_timers(&mut self, now: Nanos, wakes: &mut VecDeque<Waiter>) {
         if !self.qos.is_off() {

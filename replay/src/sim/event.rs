@@ -26,6 +26,8 @@ pub enum Event {
     Daemon(u32),
     /// A reclaimer's longest rest may be over.
     Rested(u32),
+    /// What was written lately is to be counted.
+    Estimate,
 }
 
 const ID_BITS: u32 = 20;
@@ -42,6 +44,7 @@ impl Event {
             Event::Sample => (5, 0),
             Event::Daemon(i) => (6, i),
             Event::Rested(i) => (7, i),
+            Event::Estimate => (8, 0),
         };
         assert!(id < 1 << ID_BITS, "id {id} does not fit an event");
         u128::from(kind << ID_BITS | id)
@@ -57,7 +60,8 @@ impl Event {
             4 => Event::LinkTick(id),
             5 => Event::Sample,
             6 => Event::Daemon(id),
-            _ => Event::Rested(id),
+            7 => Event::Rested(id),
+            _ => Event::Estimate,
         }
     }
 }

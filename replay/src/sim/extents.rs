@@ -153,6 +153,7 @@ impl Sim<'_> {
     pub(super) fn begin_run(&mut self, file: u32, first: u32, pages: u32, fresh: bool) {
         let info = &self.program.files[file as usize];
         let fresh = fresh && self.extents.converts && info.kind == FileKind::Regular;
+        self.count_out(file, pages);
         self.extents.runs.insert(first, Run { file, pages, left: pages, fresh });
         if !fresh {
             return;
@@ -191,6 +192,7 @@ impl Sim<'_> {
         for id in first..first + run.pages {
             self.written_out(id);
         }
+        self.count_back(run.file, run.pages);
     }
 
     /// The worker that converts extents: goes on as long as nothing in the journal makes it wait.

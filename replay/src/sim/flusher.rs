@@ -49,6 +49,9 @@ pub(super) struct Flushing {
     /// The round over the dirty files in hand wrote something; the last one did not.
     wrote: bool,
     fruitless: bool,
+    /// Pages of each file on their way to the disk, and whether a count is to be taken after the last of some file's.
+    out: Vec<u32>,
+    counting: bool,
     /// Reclaimers that rest until something is written: task, pages written when it began.
     pub(super) resting: Vec<(u32, u64)>,
 }
@@ -68,6 +71,8 @@ impl Flushing {
             timer: Nanos::ZERO,
             wrote: true,
             fruitless: false,
+            out: vec![0; files],
+            counting: false,
             resting: Vec::new(),
         }
     }
@@ -139,6 +144,7 @@ impl Sim<'_> {
             Verdict::Pause(n) => (n, false),
             Verdict::PauseAndLook(n) => (n, true),
         };
+        self.block.writer_slept(self.now);
         self.tasks[t as usize].set_top(Frame::Throttle { look: again });
         if self.tasks[t as usize].dying {
             self.tasks[t as usize].pop(0);
@@ -198,6 +204,42 @@ impl Sim<'_> {
         }
     }
 
+    /// A file is about to be written (`do_writepages`).
+    fn estimate_begin(&mut self) {
+        if self.mm.ws.as_ref().is_some_and(|w| w.writeback == 0) {
+            let ((dirtied, written), tick) = (self.totals(), self.local_now().0 / self.tick_ns());
+            self.flushing.estimator.restart(dirtied, written, tick);
+        }
+    }
+
+    /// All of it is queued.
+    fn estimate_end(&mut self) {
+        let ((dirtied, written), tick) = (self.totals(), self.local_now().0 / self.tick_ns());
+        self.flushing.estimator.update_if_due(dirtied, written, tick);
+    }
+
+    /// Pages of a file go to the disk.
+    pub(super) fn count_out(&mut self, file: u32, pages: u32) {
+        self.flushing.out[file as usize] += pages;
+    }
+
+    /// ... and are there. An interval after the last of a file's the bandwidth is estimated (`wb_inode_writeback_end`).
+    pub(super) fn count_back(&mut self, file: u32, pages: u32) {
+        let left = &mut self.flushing.out[file as usize];
+        *left = left.saturating_sub(pages);
+        if *left == 0 && !std::mem::replace(&mut self.flushing.counting, true) {
+            let tick = self.now.0 / self.tick_ns() + self.flushing.estimator.interval();
+            self.events.push(Nanos(tick * self.tick_ns()), Event::Estimate);
+        }
+    }
+
+    /// That interval is over.
+    pub(super) fn estimate_late(&mut self) {
+        self.flushing.counting = false;
+        let ((dirtied, written), tick) = (self.totals(), self.now.0 / self.tick_ns());
+        self.flushing.estimator.update(None, dirtied, written, tick);
+    }
+
     fn over_background(&self) -> bool {
         let l = self.levels();
         let dirty = self.mm.dirty_pages();
@@ -237,9 +279,6 @@ impl Sim<'_> {
                 }
                 self.flushing.older_than = if background || self.flushing.all { now } else { expired };
                 self.flushing.wrote = true;
-                let (dirtied, written) = self.totals();
-                let tick = now.0 / self.tick_ns();
-                self.flushing.estimator.restart(dirtied, written, tick);
                 set(self, Flush::Next);
             }
             Flush::Next => {
@@ -250,6 +289,7 @@ impl Sim<'_> {
                     set(self, Flush::Idle);
                     return Flow::Continue;
                 };
+                self.estimate_begin();
                 let bw = self.flushing.estimator.bandwidth();
                 let share = (bw / 2).min(self.levels().thresh / 8);
                 self.flushing.budget = (share + MIN_CHUNK) / MIN_CHUNK * MIN_CHUNK;
@@ -283,10 +323,7 @@ impl Sim<'_> {
                 if left > 0 && self.flushing.budget == 0 {
                     self.flushing.more.push_back(file);
                 }
-                let (dirtied, written) = self.totals();
-                let tick = self.local_now().0 / self.tick_ns();
-                let e = &mut self.flushing.estimator;
-                e.update_if_due(dirtied, written, tick);
+                self.estimate_end();
                 set(self, Flush::Next);
             }
         }
@@ -439,6 +476,7 @@ impl Sim<'_> {
             let op = self.tasks[t as usize].op;
             match op.at {
                 At::Begin => {
+                    self.estimate_begin();
                     let op = &mut self.tasks[t as usize].op;
                     (op.pos, op.end, op.at) = (0, u64::from(f.pages), At::Second);
                 }
@@ -457,6 +495,7 @@ impl Sim<'_> {
                         self.tasks[t as usize].push(Frame::WaitBuffer { page });
                         return Some(Flow::Continue);
                     }
+                    self.estimate_end();
                     self.tasks[t as usize].op.at = At::Third;
                     self.tasks[t as usize].op.pos = 0;
                 }

@@ -520,6 +520,7 @@ impl<'p> Sim<'p> {
             Event::Wake(t) => self.wake(t),
             Event::Daemon(t) => self.wake_daemon(t),
             Event::Rested(t) => self.rested(t),
+            Event::Estimate => self.estimate_late(),
             Event::CpuFree(c) => self.burst_over(c as usize),
             Event::IoDone(slot) => self.io_done(slot, sink),
             Event::BlockTimer => {

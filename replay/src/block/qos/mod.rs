@@ -58,6 +58,13 @@ impl Qos {
         }
     }
 
+    /// A writer is throttled before it comes here.
+    pub(crate) fn writer_slept(&mut self, now: Nanos) {
+        if let Some(w) = &mut self.wbt {
+            w.writer_slept(now.get());
+        }
+    }
+
     /// Whether this process sleeps here.
     pub(crate) fn waits(&self, waiter: Waiter) -> bool {
         self.iocost.as_ref().is_some_and(|c| c.waits(waiter)) || self.wbt.as_ref().is_some_and(|w| w.waits(waiter))

@@ -3,7 +3,8 @@
 //! A window of 100 ms is watched: if the fastest read took longer than the target, the depth for writes is lowered a step,
 //! else raised. Below the middle the window shrinks; with writes only, the depth may grow beyond it.
 //!
-//! Reduced: whether a writer slept in `balance_dirty_pages` lately is not known here; discards do not occur.
+//! Within a second after a writer slept in `balance_dirty_pages` all writes get the full depth: it is throttled already
+//! (`wb_recent_wait`). A replayed block trace does not tell of such sleeps. Reduced: discards do not occur.
 
 use std::collections::VecDeque;
 
@@ -14,6 +15,8 @@ const WINDOW: u64 = 100_000_000;
 const DEFAULT_DEPTH: u32 = 16;
 /// Reads within this mean that somebody competes, ns.
 const RECENT: u64 = 100_000_000;
+/// A writer's sleep counts for so long, ns.
+const SLEPT: u64 = 1_000_000_000;
 /// Writes in a window that make it count.
 const MIN_WRITES: u32 = 3;
 /// Windows that tell nothing before the depth drifts to the middle.
@@ -77,6 +80,7 @@ pub(super) struct Wbt {
     /// Which queue counts a request; `None` = none does.
     tracked: Vec<Option<usize>>,
     last_read: Option<u64>,
+    last_sleep: Option<u64>,
     window: u64,
     window_ends: Option<u64>,
     fastest_read: Option<u64>,
@@ -103,6 +107,7 @@ impl Wbt {
             granted: Vec::new(),
             tracked: Vec::new(),
             last_read: None,
+            last_sleep: None,
             window: WINDOW,
             window_ends: None,
             fastest_read: None,
@@ -131,12 +136,18 @@ impl Wbt {
 
     fn limit(&self, hints: Hints, now: u64) -> u32 {
         let busy = self.last_read.is_some_and(|t| now < t + RECENT);
+        let slept = self.last_sleep.is_some_and(|t| now < t + SLEPT);
         match hints.cause {
             Cause::Sync | Cause::Reclaim => self.max_depth,
+            _ if slept => self.max_depth,
             Cause::Background => self.background,
             _ if busy => self.background,
             _ => self.normal,
         }
+    }
+
+    pub(super) fn writer_slept(&mut self, now: u64) {
+        self.last_sleep = Some(now);
     }
 
     pub(super) fn pass(&mut self, bio: &Bio, hints: Hints, waiter: Option<Waiter>, now: u64) -> bool {
