@@ -475,6 +475,14 @@ impl Sim<'_> {
         loop {
             let op = self.tasks[t as usize].op;
             match op.at {
+                At::Begin if f.kind != FileKind::Regular && self.journals() => {
+                    // Blocks of directories are the journal's: nothing but the commit puts them on the medium.
+                    self.tasks[t as usize].op.at = At::Done;
+                    if self.begin_commit(t, Some(file), data_only) {
+                        return Some(Flow::Continue);
+                    }
+                    return self.wait_flush(t, f.device);
+                }
                 At::Begin => {
                     self.estimate_begin();
                     let op = &mut self.tasks[t as usize].op;

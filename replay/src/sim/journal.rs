@@ -130,7 +130,8 @@ impl Journal {
 }
 
 impl Sim<'_> {
-    fn journals(&self) -> bool {
+    /// A journal that costs I/O.
+    pub(super) fn journals(&self) -> bool {
         self.balanced() && self.config.writeback.balanced.commit_ms > 0
     }
 
