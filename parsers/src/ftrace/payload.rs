@@ -133,6 +133,7 @@ impl FtraceLines {
             self.comm.clear();
             push_text(&mut self.comm, inner);
             row.comm = Some(&self.comm);
+            row.text = row.sector_512.and(priority(before));
         }
         Ok(())
     }
@@ -159,6 +160,25 @@ impl FtraceLines {
             Err(at) => Outcome::Reject(&BAD_PAYLOAD, Some(cut + at)),
         })
     }
+}
+
+/// A request's I/O priority, `class,hint,level` (6.8+) or `class,level`, as `queue.priorities` writes it; `None` where its
+/// process has none of its own.
+fn priority(field: &[u8]) -> Option<&'static str> {
+    const BY_LEVEL: [[&str; 8]; 3] = [
+        ["rt:0", "rt:1", "rt:2", "rt:3", "rt:4", "rt:5", "rt:6", "rt:7"],
+        ["be:0", "be:1", "be:2", "be:3", "be:4", "be:5", "be:6", "be:7"],
+        ["idle:0", "idle:1", "idle:2", "idle:3", "idle:4", "idle:5", "idle:6", "idle:7"],
+    ];
+    let comma = memchr::memchr(b',', field)?;
+    let class = match &field[..comma] {
+        b"rt" => 0,
+        b"be" => 1,
+        b"idle" => 2,
+        _ => return None,
+    };
+    let level = field.rsplit(|b| *b == b',').next().and_then(dec_i64)?;
+    usize::try_from(level).ok().and_then(|l| BY_LEVEL[class].get(l)).copied()
 }
 
 fn rwbs<'a>(f: &mut Fields<'a>) -> Result<&'a str, usize> {

@@ -38,7 +38,16 @@ fn payloads() {
         ("block_rq_insert: 8,0 R 4096 () 64 + 8 [dd]", io("I", "R", "dd")),
         ("block_rq_issue: 8,0 R 0 () 64 + 8 [dd]", io("D", "R", "dd")),
         ("block_rq_issue: 8,0 WFSU 4096 () 64 + 8 none,0,0 [xfs_io]", io("D", "WFSU", "xfs_io")),
-        ("block_rq_issue: 8,0 WS 4096 () 64 + 8 rt,4 [highpool[1]]", io("D", "WS", "highpool[1]")),
+        (
+            "block_rq_issue: 8,0 WS 4096 () 64 + 8 rt,4 [highpool[1]]",
+            Block { text: Some("rt:4".into()), ..io("D", "WS", "highpool[1]") },
+        ),
+        (
+            "block_rq_insert: 8,0 WS 4096 () 64 + 8 idle,0,7 [backup]",
+            Block { text: Some("idle:7".into()), ..io("I", "WS", "backup") },
+        ),
+        ("block_rq_insert: 8,0 WS 4096 () 64 + 8 be,0,9 [odd]", io("I", "WS", "odd")),
+        ("block_rq_complete: 8,0 WS () 64 + 8 be,0,4 [0]", done("C", "WS", 0)),
         ("block_rq_complete: 8,0 WS () 64 + 8 none,0,0 [0]", done("C", "WS", 0)),
         ("block_rq_complete: 8,0 WS () 64 + 8 [-5]", done("C", "WS", -5)),
         ("block_rq_requeue: 8,0 WS () 64 + 8 [0]", done("R", "WS", 0)),

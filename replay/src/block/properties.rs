@@ -43,6 +43,8 @@ fn small(policy: &str, wake: WakeRule, head_active: bool) -> Config {
     c.elevator.max_bomb_segments = 6;
     c.elevator.deadline.read_expire_ms = 50;
     c.elevator.deadline.write_expire_ms = 200;
+    // It looks at overdue requests once a turn.
+    c.elevator.bfq.max_budget = 512;
     // It looks at overdue writes only where no read is overdue.
     c.elevator.cfq_2_6.fifo_expire_w_ms = 1000;
     c

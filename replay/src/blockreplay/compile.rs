@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::program::{Action, BlockProgram, BlockTask, Flags, NO_UNPLUG, NONE, RecordedRequest};
 use crate::block::Dir;
+use crate::config::priority;
 use crate::program::DeviceInfo;
 
 /// Without unplug events: a task that queues its next bio later than this has released its plug list.
@@ -22,7 +23,8 @@ const BURST: Nanos = Nanos::from_micros(100);
 const FORGOTTEN: Nanos = Nanos::from_millis(10);
 
 /// What the compiler looks at.
-const COLUMNS: [&str; 9] = ["time_ns", "dev", "action", "rwbs", "sector_512", "len_bytes", "pid", "comm", "line"];
+const COLUMNS: [&str; 10] =
+    ["time_ns", "dev", "action", "rwbs", "sector_512", "len_bytes", "pid", "comm", "text", "line"];
 
 /// Block rows in time order, to be read more than once.
 pub trait Rows {
@@ -278,7 +280,11 @@ impl Compiler {
             }
             "P" => self.plug(row),
             "U" | "UT" => self.unplug(row, at),
-            "D" => self.dispatch(row, dev, at, sector, nr, from_dispatches),
+            "I" => self.prioritise(row, dev, sector, nr),
+            "D" => {
+                self.dispatch(row, dev, at, sector, nr, from_dispatches);
+                self.prioritise(row, dev, sector, nr);
+            }
             "C" => self.complete(row, dev, at, sector, nr),
             _ => {}
         }
@@ -346,6 +352,7 @@ impl Compiler {
             line,
             dev,
             flags,
+            priority: None,
         });
         self.program.tasks[task as usize].actions.push(number);
         self.program.coverage.bios += 1;
@@ -431,6 +438,21 @@ impl Compiler {
         let nr = u32::try_from(nr).unwrap_or(u32::MAX);
         self.program.requests.push(RecordedRequest { dev, dir: flags.dir(), sector, nr, d: at, c: None });
         self.flying.insert(key, index);
+    }
+
+    /// The trace says which priority a request has; so had its bios, as only those of one priority are merged.
+    fn prioritise(&mut self, row: &BlockRow<'_>, dev: u16, sector: Option<u64>, nr: u64) {
+        let Some(said) = row.text.and_then(|t| priority::class_and_level(t).ok()) else { return };
+        let (Some(sector), Some(flags)) = (sector, Flags::from_rwbs(row.rwbs)) else { return };
+        let from = (dev, sector.saturating_sub(self.longest), 0);
+        let open = self.open.range(from..(dev, sector.saturating_add(nr), 0)).map(|(&(_, _, number), _)| number);
+        for number in open.chain(self.flushes.iter().copied()) {
+            let a = &mut self.program.actions[number as usize];
+            let meets = a.dev == dev && a.sector < sector.saturating_add(nr) && a.sector + u64::from(a.nr) > sector;
+            if meets && a.flags.dir() == flags.dir() {
+                a.priority = Some(said);
+            }
+        }
     }
 
     fn complete(&mut self, row: &BlockRow<'_>, dev: u16, at: Nanos, sector: Option<u64>, nr: u64) {

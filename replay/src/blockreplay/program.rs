@@ -2,7 +2,7 @@
 
 use kreplay_traces::units::{Nanos, Sectors};
 
-use crate::block::{BioKind, Dir};
+use crate::block::{BioKind, Dir, IoClass};
 use crate::program::{Coverage, DeviceInfo, Program, Start, TaskProgram};
 
 /// No action.
@@ -110,6 +110,8 @@ pub struct Action {
     pub dev: u16,
     /// What it is.
     pub flags: Flags,
+    /// I/O priority of the request that it became, where the trace says it: class, and level 0 to 7.
+    pub priority: Option<(IoClass, u8)>,
 }
 
 const _: () = assert!(size_of::<Action>() <= 64);

@@ -254,6 +254,14 @@ fn priorities_of_tasks_reach_the_scheduler() {
     let mut seen = play(&program(&rows), &c, Pacing::Recorded).0.requests;
     seen.sort_by_key(|r| r.d);
     assert_eq!(seen.iter().map(|r| r.sector.get()).collect::<Vec<_>>(), [0, 9_000_000, 1_000]);
+    // What the trace says of a request goes before a rule that names its task.
+    let said =
+        |us: i64, sector: i64, text: &'static str| BlockRow { text: Some(text), ..row(us, "I", "R", sector, 8, 9) };
+    let mut more = rows.to_vec();
+    more.extend([said(21, 1_000, "rt:0"), said(22, 9_000_000, "idle:7"), said(23, 0, "no priority")]);
+    let mut seen = play(&program(&more), &c, Pacing::Recorded).0.requests;
+    seen.sort_by_key(|r| r.d);
+    assert_eq!(seen.iter().map(|r| r.sector.get()).collect::<Vec<_>>(), [0, 1_000, 9_000_000]);
     c.queue.priorities = "nonsense".to_owned();
     let end = run(&program(&rows), &c, Pacing::Recorded, &mut (), &AtomicBool::new(false));
     assert!(matches!(end, Err(BlockReplayError::Config(why)) if why.contains("nonsense")));

@@ -1,6 +1,6 @@
 //! I/O priorities of the tasks of a block trace: key `queue.priorities`.
 //!
-//! Block traces do not say which priority a process had; schedulers with classes (mq-deadline, BFQ, CFQ) treat it by that.
+//! Most block traces do not say which priority a process had; schedulers with classes (mq-deadline, BFQ, CFQ) treat it by that.
 
 use crate::block::IoClass;
 
@@ -38,15 +38,24 @@ fn rule(text: &str) -> Result<Rule, String> {
     let wrong =
         |what: &str| format!("\"{text}\": {what}; a rule is WHO=rt:4, with WHO a name, NAME* or a process number");
     let (who, what) = text.rsplit_once('=').filter(|(who, _)| !who.is_empty()).ok_or_else(|| wrong("no WHO=CLASS"))?;
+    let (class, level) = class_and_level(what).map_err(wrong)?;
+    Ok(Rule { pattern: who.to_owned(), class, level })
+}
+
+/// Reads `CLASS` or `CLASS:LEVEL`, as in a rule.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn class_and_level(what: &str) -> Result<(IoClass, u8), &'static str> {
     let (class, level) = what.split_once(':').unwrap_or((what, "4"));
     let class = match class {
         "rt" => IoClass::RealTime,
         "be" => IoClass::BestEffort,
         "idle" => IoClass::Idle,
-        _ => return Err(wrong("the classes are rt, be and idle")),
+        _ => return Err("the classes are rt, be and idle"),
     };
-    let level = level.parse().ok().filter(|l| *l <= LOWEST).ok_or_else(|| wrong("levels are 0 to 7"))?;
-    Ok(Rule { pattern: who.to_owned(), class, level })
+    let level = level.parse().ok().filter(|l| *l <= LOWEST).ok_or("levels are 0 to 7")?;
+    Ok((class, level))
 }
 
 /// Class and level of a task: those of the first rule that names it.

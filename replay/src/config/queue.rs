@@ -37,8 +37,8 @@ pub struct QueueConfig {
     #[serde(default)]
     pub dispatch_ahead: bool,
     /// I/O priorities of tasks: `WHO=CLASS[:LEVEL]` separated by blanks, the first that fits counts. WHO: a process number (of
-    /// block traces), a name, or NAME*; CLASS: rt, be, idle; LEVEL: 0 to 7, default 4. Others are best effort, 4. The
-    /// simulated kernel's own threads are `kswapd0`, `kworker/flush` and `jbd2/journal`.
+    /// block traces), a name, or NAME*; CLASS: rt, be, idle; LEVEL: 0 to 7, default 4. Others are best effort, 4. What a
+    /// block trace says of a bio itself (ftrace's request events) goes first. The simulated kernel's own threads are `kswapd0`, `kworker/flush` and `jbd2/journal`.
     #[serde(default)]
     pub priorities: String,
     /// 2.4.1 to 2.4.7: processes wait while buffers for two thirds of memory are queued, on all devices together.

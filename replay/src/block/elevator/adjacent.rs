@@ -50,6 +50,11 @@ impl Adjacent {
         (found != NIL && same(found)).then_some((found, End::Front))
     }
 
+    /// There is a request merged last that such a bio `may` be held against, wherever it lies.
+    pub(super) fn newest(&self, rqs: &Requests, bio: &Bio, may: impl Fn(RqId) -> bool) -> bool {
+        self.last != NIL && rqs[self.last].dir == bio.dir && rqs[self.last].partition == bio.partition && may(self.last)
+    }
+
     /// A request was queued, or has another end now.
     pub(super) fn add(&mut self, rqs: &Requests, rq: RqId, merged: bool) {
         self.hash.add(rqs[rq].end(), rq);

@@ -26,4 +26,9 @@ impl Owners {
             self.by_prio.insert((cx.class, cx.level), id);
         }
     }
+
+    /// The task's synchronous requests go to another queue from now on.
+    pub(super) fn go_over(&mut self, task: u32, id: u32) {
+        self.by_task.insert(task, id);
+    }
 }

@@ -12,7 +12,10 @@ impl<O: Observe> Engine<'_, O> {
         let a = self.p.actions[self.flying[flying].action as usize];
         let (mut sector, mut left) = (a.sector, a.nr);
         let cause = if a.flags.sync() { Cause::Sync } else { Cause::Writeback };
-        let hints = Hints { cause, ..self.tasks[a.task as usize].hints };
+        let mut hints = Hints { cause, ..self.tasks[a.task as usize].hints };
+        if let Some((class, level)) = a.priority {
+            (hints.class, hints.level) = (class, level);
+        }
         while left > 0 {
             let nr = left.min(self.max_sectors);
             let piece = self.pieces.put(Piece { flying, nr, next: NONE });

@@ -4,19 +4,26 @@
 //! The process in service keeps the device until its budget is used, its time is up, or it has nothing to do and waiting
 //! for it does not pay. What it used decides when it comes again ([`wf2q`]); how it used it decides the next budget.
 //!
-//! Reduced: no groups; queues of cooperating processes are not merged; while the device is kept for a process, one request
-//! of others is let through only if that process thinks long (the kernel measures how many do no harm, and looks for
-//! processes that wake each other); asynchronous requests of a priority share a queue, as in the kernel.
+//! While the device is kept for a process, requests of others go past it as far as that does no harm ([`inject`]).
+//!
+//! Processes that work together share a queue ([`cooperate`]).
+//!
+//! Reduced: no groups, one actuator; processes keep their priority and never end; times are not rounded to jiffies.
 
+mod cooperate;
+mod inject;
 mod queue;
 mod raise;
 mod rate;
 mod serve;
+#[cfg(test)]
+mod tests;
 mod wf2q;
 
 use std::collections::BTreeMap;
 
 use kreplay_traces::units::Nanos;
+use rustc_hash::FxHashMap;
 
 use super::super::list::List;
 use super::super::request::{NIL, Requests};
@@ -27,7 +34,9 @@ use super::rbtree::{Nodes, SectorTree};
 use super::think::Think;
 use super::{Context, Elevator, End, Spot, Verdict};
 use crate::config::BfqConfig;
-use queue::{Note, Queue, Reason};
+use cooperate::Process;
+use inject::{Learnt, Measured};
+use queue::{Bound, Note, Queue, Reason};
 use raise::{Burst, Raise};
 use rate::PeakRate;
 use wf2q::{Engine, Entity, Place};
@@ -55,6 +64,7 @@ pub(crate) struct Bfq {
     timeout_ms: u64,
     fixed_budget: u64,
     low_latency: bool,
+    least_tags: u32,
     queues: Vec<Queue>,
     engine: Engine,
     owners: Owners,
@@ -79,6 +89,13 @@ pub(crate) struct Bfq {
     depth_seen: u32,
     depth_samples: u32,
     burst: Burst,
+    measured: Measured,
+    /// By task; only looked up, never iterated.
+    processes: FxHashMap<u32, Process>,
+    /// The synchronous queue that new ones may join.
+    last_created: Option<u32>,
+    /// End of the last request of the queue in service, 0 at the beginning of its turn.
+    served_to: u64,
     rotational: bool,
 }
 
@@ -92,6 +109,7 @@ impl Bfq {
             timeout_ms: c.timeout_sync_ms.max(1),
             fixed_budget: c.max_budget,
             low_latency: c.low_latency,
+            least_tags: c.least_tags,
             queues: Vec::new(),
             engine: Engine::default(),
             owners: Owners::default(),
@@ -115,6 +133,10 @@ impl Bfq {
             depth_seen: 0,
             depth_samples: 0,
             burst: Burst::default(),
+            measured: Measured::default(),
+            processes: FxHashMap::default(),
+            last_created: None,
+            served_to: 0,
             rotational: true,
         }
     }
@@ -137,12 +159,20 @@ impl Bfq {
         self.rate.map_or(0, |r| r.raising_ns())
     }
 
-    fn create(&mut self, cx: &Context) -> u32 {
+    fn create(&mut self, task: u32, cx: &Context) -> u32 {
         let weight = LEVEL_WEIGHT * (8 - u64::from(cx.level.min(7)));
         let max_budget = 2 * self.largest_budget() / 3;
         self.queues.push(Queue {
             sync: cx.sync,
+            owner: cx.sync.then_some(task),
+            processes: 1,
+            joins: None,
+            shared: false,
+            to_split: false,
+            created: cx.now.get(),
+            parted: None,
             class: cx.class,
+            level: cx.level,
             weight,
             sorted: SectorTree::default(),
             fifo: List::new(),
@@ -158,21 +188,14 @@ impl Bfq {
             last_pos: 0,
             think: Think::since(cx.now.get()),
             quick: cx.sync && cx.class != IoClass::Idle,
+            bound: Bound::since(cx.now.get()),
             raise: Raise::default(),
             just_created: true,
             counted: false,
+            learnt: Learnt::default(),
         });
         self.engine.entities.push(Entity::new(cx.class, weight));
         self.queues.len() as u32 - 1
-    }
-
-    fn queue_for(&mut self, task: u32, cx: &Context) -> u32 {
-        if let Some(id) = self.owners.find(task, cx) {
-            return id;
-        }
-        let id = self.create(cx);
-        self.owners.set(task, cx, id);
-        id
     }
 
     fn busy_queues(&self) -> u32 {
@@ -301,7 +324,10 @@ impl Bfq {
             && q.raise.soft_rt_from < now
             && q.dispatched == 0
             && q.weight == DEFAULT_WEIGHT;
-        let deserves = self.low_latency && (q.raise.raised() || (q.sync && (interactive || soft_rt)));
+        let whose = q.owner.is_some() || self.process(rqs.life(q.next).task).joined;
+        let deserves = self.low_latency && (q.raise.raised() || (q.sync && whose && (interactive || soft_rt)));
+        let outlived =
+            !q.just_created && q.dispatched == 0 && q.timeout.is_none_or(|t| t + raise::OUTLIVES_BURST < now);
         let (next, waits) = (q.next, q.waits_in_time);
         let left = self.engine.entities[id as usize].budget_left();
         let preempts = waits && in_time && left > 0;
@@ -313,8 +339,12 @@ impl Bfq {
         if !preempts {
             self.q_mut(id).waits_in_time = false;
         }
+        if outlived {
+            self.burst.leave(id);
+            self.q_mut(id).raise.in_burst = false;
+        }
         self.q_mut(id).just_created = false;
-        if self.low_latency {
+        if self.low_latency && !self.just_parted(id, now) {
             let lasts = self.raising_ns();
             let mut started = false;
             self.reraise(id, |r| started = r.arrival(now, deserves, interactive, soft_rt, lasts));
@@ -338,14 +368,54 @@ impl Bfq {
 
         let Some(serving) = self.in_service else { return };
         let (n, s) = (self.q(id), self.q(serving));
-        let heavier = if n.class == s.class {
-            n.weight * n.raise.coefficient > s.weight * s.raise.coefficient
-        } else {
-            n.class < s.class
-        };
+        let weight = |id: u32| self.engine.entities[id as usize].weight;
+        // As the kernel has it: a lower class with a higher weight counts as heavier, too.
+        let heavier = n.class < s.class || weight(id) > weight(serving);
         if (preempts && n.raise.coefficient >= s.raise.coefficient) || heavier || !self.better_to_idle(serving) {
             self.expire(rqs, serving, now, Reason::Preempted, false);
         }
+    }
+
+    /// Something is queued that such a bio is held against, so that its process's queue is looked at.
+    fn may_join_any(&mut self, rqs: &Requests, bio: &Bio, own: u32) -> bool {
+        let (nodes, notes, queues) = (&self.nodes, &self.notes, &self.queues);
+        let may = |rq: RqId| queues[notes[rq as usize].queue as usize].sync && !rqs[rq].started;
+        self.adjacent.newest(rqs, bio, may)
+            || self.adjacent.find(rqs, bio, may, |s| nodes.at(queues[own as usize].sorted, s)).is_some()
+    }
+
+    /// What a request tells about its process before it is queued.
+    fn note_arrival(&mut self, rqs: &Requests, id: u32, rq: RqId, now: u64) {
+        let seek = self.is_seek(self.q(id).last_pos, rqs, rq);
+        let (lasts, slice_idle) = (self.raising_ns(), self.slice_idle);
+        let just_parted = self.just_parted(id, now);
+        let q = self.q_mut(id);
+        if q.dispatched == 0 && !q.busy {
+            q.think.add(now, slice_idle);
+        }
+        let mut other = false;
+        if q.sync && q.class != IoClass::Idle && slice_idle > 0 && !just_parted {
+            let before = std::mem::replace(&mut q.quick, !(q.think.valid() && q.think.mean > slice_idle / 2));
+            other = before != q.quick;
+        }
+        q.seeks = q.seeks << 1 | u32::from(seek);
+        let only_seeks = q.seeks == u32::MAX;
+        if other {
+            self.thinks_otherwise(id, now);
+        }
+        if only_seeks {
+            self.reraise(id, |r| r.seeks_only(now, lasts));
+        }
+        if !self.q(id).sync {
+            return;
+        }
+        if self.process(rqs.life(rq).task).requests <= 1 {
+            self.ends_gap(id, now);
+        }
+        let q = self.q_mut(id);
+        let idle = if q.sorted.is_empty() && q.dispatched == 0 { now.saturating_sub(q.think.last_end) } else { 0 };
+        let first = q.just_created;
+        q.bound.arrival(now, idle, first);
     }
 
     fn is_seek(&self, last: u64, rqs: &Requests, rq: RqId) -> bool {
@@ -355,7 +425,12 @@ impl Bfq {
 
 impl Elevator for Bfq {
     fn offer(&mut self, rqs: &mut Requests, bio: &Bio, cx: &Context) -> Verdict {
-        let Some(own) = self.owners.find(bio.task, cx) else { return Verdict::Insert(Spot::Tail) };
+        let Some(mut own) = self.owners.find(bio.task, cx) else { return Verdict::Insert(Spot::Tail) };
+        let now = cx.now.get();
+        if cx.sync && self.may_join_any(rqs, bio, own) {
+            let to = self.cooperator(rqs, own, bio.task, bio.sector.get(), now);
+            own = to.map_or(own, |to| self.go_over(bio.task, own, to, now));
+        }
         let (nodes, notes, queues) = (&self.nodes, &self.notes, &self.queues);
         let may = |rq: RqId| notes[rq as usize].queue == own && !rqs[rq].started;
         let found = self.adjacent.find(rqs, bio, may, |s| nodes.at(queues[own as usize].sorted, s));
@@ -371,6 +446,7 @@ impl Elevator for Bfq {
                 self.q_mut(own).next = a;
             }
             self.unqueue(rqs, b, cx.now.get());
+            self.process_mut(rqs.life(b).task).requests -= 1;
             rqs.absorb(a, b);
             self.adjacent.add(rqs, a, true);
             self.next_changed(rqs, own);
@@ -394,30 +470,32 @@ impl Elevator for Bfq {
         self.rate.get_or_insert_with(|| PeakRate::new(cx.rotational));
         self.engine.now = now;
         self.run_timer(rqs, now);
-        let id = self.queue_for(rqs.life(rq).task, cx);
+        let task = rqs.life(rq).task;
+        let mut id = self.queue_for(task, cx, now);
+        self.process_mut(task).requests += 1;
+        let q = self.q_mut(id);
+        if q.sync && q.processes == 1 && q.joins.is_none() {
+            q.owner = Some(task);
+        }
         if self.q(id).just_created && self.q(id).sync {
-            self.burst.created(id, now, &mut self.queues);
+            let alone = self.busy_queues() == 0;
+            self.burst.created(id, now, alone, &mut self.queues);
+        }
+        if self.q(id).sync
+            && let Some(to) = self.cooperator(rqs, id, task, rqs[rq].sector, now)
+        {
+            let old = id;
+            self.q_mut(old).just_created = false;
+            id = if self.owners.find(task, cx) == Some(old) { self.go_over(task, old, to, now) } else { to };
         }
         if self.notes.len() <= rq as usize {
             self.notes.resize(rq as usize + 1, Note::default());
         }
         let deadline = now + self.expire_after[usize::from(cx.sync)];
         self.notes[rq as usize] = Note { queue: id, deadline };
-        let seek = self.is_seek(self.q(id).last_pos, rqs, rq);
-        let (lasts, slice_idle) = (self.raising_ns(), self.slice_idle);
-        let q = self.q_mut(id);
-        if q.dispatched == 0 && !q.busy {
-            q.think.add(now, slice_idle);
-        }
-        q.seeks = q.seeks << 1 | u32::from(seek);
-        if q.sync && q.class != IoClass::Idle && slice_idle > 0 {
-            q.quick = !(q.think.valid() && q.think.mean > slice_idle / 2);
-        }
-        if q.seeks == u32::MAX {
-            self.reraise(id, |r| r.seeks_only(now, lasts));
-        }
+        self.note_arrival(rqs, id, rq, now);
 
-        let (reach, last) = (self.reach, self.last_position);
+        let (reach, last, lasts) = (self.reach, self.last_position, self.raising_ns());
         let q = &mut self.queues[id as usize];
         q.fifo.push_back(rqs, rq);
         self.nodes.insert(&mut q.sorted, rqs[rq].sector, rq);
@@ -473,6 +551,7 @@ impl Elevator for Bfq {
         let rq = self.q(id).next;
         let cost = self.cost(rqs, rq, id);
         self.engine.served(id, cost);
+        self.measure_from(id, rq);
         let seeky = self.is_seek(self.last_position, rqs, rq);
         if let Some(r) = &mut self.rate {
             r.dispatched(now, u64::from(rqs[rq].nr), self.in_driver, seeky);
@@ -481,13 +560,17 @@ impl Elevator for Bfq {
             }
         }
         self.last_position = rqs[rq].end();
+        if self.in_service == Some(id) {
+            self.served_to = self.last_position;
+        }
+        self.q_mut(id).raise.got(now, cost);
         self.q_mut(id).dispatched += 1;
         self.in_driver += 1;
         self.unqueue(rqs, rq, now);
         self.count(id);
         let lasts = self.raising_ns();
         if self.in_service == Some(id) {
-            self.reraise(id, |r| r.served(now, cost, lasts));
+            self.reraise(id, |r| r.served(now, lasts));
             if self.busy_queues() > 1 && self.q(id).class == IoClass::Idle {
                 self.expire(rqs, id, now, Reason::Exhausted, false);
             }
@@ -499,8 +582,10 @@ impl Elevator for Bfq {
         let now = cx.now.get();
         self.engine.now = now;
         self.run_timer(rqs, now);
-        self.watch_depth();
         let id = self.notes[rq as usize].queue;
+        self.process_mut(rqs.life(rq).task).requests -= 1;
+        self.measure_to(id, rq, now);
+        self.watch_depth();
         self.in_driver -= 1;
         let slice_idle = self.slice_idle;
         let q = self.q_mut(id);
@@ -520,6 +605,7 @@ impl Elevator for Bfq {
         if let Some(r) = &mut self.rate {
             r.completed(now);
         }
+        self.forget_if_done(id);
         if self.in_service != Some(id) {
             return;
         }
@@ -557,5 +643,9 @@ impl Elevator for Bfq {
             (_, false, true) => (word * 3 / 16).max(1),
             (_, true, true) => (word * 6 / 16).max(1),
         }
+    }
+
+    fn least_tags(&self, total: u32) -> u32 {
+        if self.least_tags == 0 { (total * 3 / 16).max(1) } else { self.least_tags }
     }
 }

@@ -18,7 +18,11 @@ const SOFT_RT_RATE: u64 = 7_000;
 const MAX_SERVICE: u64 = 120_000;
 /// So many queues created within [`BURST_GAP`] of each other are a burst: services that start, not somebody's program.
 const BURST: usize = 8;
-const BURST_GAP: u64 = 180_000_000;
+pub(super) const BURST_GAP: u64 = 180_000_000;
+/// Queues parted from a shared one since less than this are not new, ns.
+const PARTED: u64 = 10_000_000;
+/// A queue that was idle for so long has outlived its burst, ns.
+pub(super) const OUTLIVES_BURST: u64 = 10_000_000_000;
 
 /// Raising of one queue. Times in ns; "never" is 0.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +37,8 @@ pub(super) struct Raise {
     pub(super) soft_rt_from: u64,
     pub(super) backlogged_at: u64,
     pub(super) backlogged_service: u64,
+    /// When the present backlog was first served.
+    pub(super) first_io: u64,
     pub(super) soft_rt_pending: bool,
     pub(super) in_burst: bool,
 }
@@ -48,6 +54,7 @@ impl Default for Raise {
             soft_rt_from: 0,
             backlogged_at: 0,
             backlogged_service: 0,
+            first_io: 0,
             soft_rt_pending: false,
             in_burst: false,
         }
@@ -115,10 +122,29 @@ impl Raise {
         }
     }
 
-    /// A raised queue was served: is it time to stop?
-    pub(super) fn served(&mut self, now: u64, sectors: u64, lasts: u64) {
-        self.service += sectors;
+    /// `bfq_bfqq_served`: the queue got so many sectors, whether in its turn or past another's.
+    pub(super) fn got(&mut self, now: u64, sectors: u64) {
+        if self.backlogged_service == 0 {
+            self.first_io = now;
+        }
+        if self.raised() {
+            self.service += sectors;
+        }
         self.backlogged_service += sectors;
+    }
+
+    /// A turn begins. The time that a soft real-time queue had nothing to do, or waited for its turn, does not count as raised.
+    pub(super) fn turn_begins(&mut self, now: u64, idle_since: Option<u64>) {
+        if self.since < now && self.soft_rt() && idle_since.is_none_or(|t| t < now) {
+            match idle_since {
+                Some(t) if t > self.since => self.since += now - t,
+                _ => self.since = now,
+            }
+        }
+    }
+
+    /// A raised queue was served in its turn: is it time to stop? (`bfq_update_wr_data`)
+    pub(super) fn served(&mut self, now: u64, lasts: u64) {
         if !self.raised() {
             return;
         }
@@ -129,6 +155,21 @@ impl Raise {
         }
         if self.raised() && !self.soft_rt() && self.service > MAX_SERVICE {
             self.end(now);
+        }
+    }
+
+    /// Raising that was interrupted goes on, if it still may.
+    pub(super) fn resumes(&mut self, now: u64, lasts: u64) {
+        if !self.raised() || (!self.in_burst && self.since + self.lasts >= now) {
+            return;
+        }
+        match self.interactive_since {
+            Some(since) if self.soft_rt() && !self.in_burst && since + lasts >= now => {
+                self.coefficient = COEFFICIENT;
+                self.lasts = lasts;
+                self.since = since;
+            }
+            _ => self.coefficient = 1,
         }
     }
 
@@ -146,32 +187,58 @@ impl Raise {
     }
 }
 
-/// Creations of queues close to each other.
+/// Creations of queues close to each other (`bfq_handle_burst`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Burst {
-    last: Option<u64>,
+    last: u64,
+    /// Creations that count; queues may have left the list since.
+    size: usize,
     members: Vec<u32>,
-    large: bool,
+    pub(super) large: bool,
 }
 
 impl Burst {
-    /// A queue was created and got its first request.
-    pub(super) fn created(&mut self, id: u32, now: u64, queues: &mut [Queue]) {
-        if self.last.is_none_or(|l| now > l + BURST_GAP) {
-            self.members.clear();
-            self.large = false;
-        }
-        self.last = Some(now);
-        if self.large {
-            queues[id as usize].raise.in_burst = true;
+    /// A new queue gets its first request; nothing that makes a burst was going on, and `alone`: no other queue is busy.
+    pub(super) fn created(&mut self, id: u32, now: u64, alone: bool, queues: &mut [Queue]) {
+        let q = &queues[id as usize];
+        let listed = self.members.contains(&id);
+        if (self.size == 0 && !alone) || listed || q.raise.in_burst || q.parted.is_some_and(|t| now <= t + PARTED) {
             return;
         }
-        self.members.push(id);
-        if self.members.len() >= BURST {
-            self.large = true;
-            for m in self.members.drain(..) {
-                queues[m as usize].raise.in_burst = true;
+        if now > self.last + BURST_GAP {
+            self.large = false;
+            self.members.clear();
+            self.size = 0;
+            if alone {
+                self.members.push(id);
+                self.size = 1;
+            }
+        } else if self.large {
+            queues[id as usize].raise.in_burst = true;
+        } else {
+            self.size += 1;
+            self.members.push(id);
+            if self.size == BURST {
+                self.large = true;
+                for m in self.members.drain(..) {
+                    queues[m as usize].raise.in_burst = true;
+                }
             }
         }
+        self.last = now;
+    }
+
+    pub(super) fn lists(&self, id: u32) -> bool {
+        self.members.contains(&id)
+    }
+
+    /// A queue that was idle for long belongs to no burst any more.
+    pub(super) fn leave(&mut self, id: u32) {
+        self.members.retain(|&m| m != id);
+    }
+
+    /// A queue that was parted from a shared one is listed again; it was counted before.
+    pub(super) fn rejoin(&mut self, id: u32) {
+        self.members.push(id);
     }
 }

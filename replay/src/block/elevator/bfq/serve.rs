@@ -21,8 +21,11 @@ impl Bfq {
     /// Keeping the device for a queue makes it faster in sum, and harms nobody who is in a hurry.
     pub(super) fn idling_pays(&self, id: u32) -> bool {
         let q = self.q(id);
+        if q.sync && q.processes == 0 {
+            return false;
+        }
         let queues_commands = self.queues_commands.unwrap_or(true);
-        let steady = !q.seeky() && q.quick;
+        let steady = !q.seeky() && q.bound.io && q.quick;
         let pays = (self.rotational && !queues_commands) || ((self.rotational || !queues_commands) && steady);
         pays && self.raised_busy == 0
     }
@@ -30,6 +33,9 @@ impl Bfq {
     /// Without it others would take the queue's share.
     pub(super) fn idling_is_owed(&self, id: u32) -> bool {
         let q = self.q(id);
+        if q.sync && q.processes == 0 {
+            return false;
+        }
         let total = self.busy_queues();
         (q.raise.raised() && (self.raised_busy < total || self.in_driver >= q.dispatched + 4))
             || self.asymmetric(id)
@@ -114,6 +120,7 @@ impl Bfq {
                 }
             }
         }
+        self.measured.turn_over();
         if let Some(budget) = self.next_budget(id, reason) {
             let most =
                 if self.fixed_budget == 0 && self.budgets_assigned >= MIN_BUDGETS { self.max_budget } else { u64::MAX };
@@ -129,6 +136,7 @@ impl Bfq {
         let owed = reason == Reason::Preempted && self.idling_is_owed(id);
         let q = self.q_mut(id);
         q.wait_request = false;
+        q.to_split |= q.shared && q.seeky();
         if q.sorted.is_empty() && !owed {
             if q.dispatched == 0 {
                 q.timeout = Some(now);
@@ -183,24 +191,13 @@ impl Bfq {
         let e = self.engine.entities[id as usize];
         let q = self.q_mut(id);
         q.fifo_checked = false;
+        q.raise.turn_begins(now, q.timeout);
         let longer = if q.raise.lasts == raise::SOFT_RT_TIME { 1 } else { (e.weight / q.weight.max(1)).max(1) };
         q.timeout = Some(now + timeout * longer);
         self.service_began = now;
+        self.served_to = 0;
         self.in_service = Some(id);
         Some(id)
-    }
-
-    /// While the device is kept for a process that thinks long, somebody else's request may go.
-    pub(super) fn injection(&self, rqs: &Requests, serving: u32) -> Option<u32> {
-        let s = self.q(serving);
-        if s.quick || self.in_driver >= 1 {
-            return None;
-        }
-        (0..self.queues.len() as u32).find(|&id| {
-            let q = self.q(id);
-            let fits = |rq| self.cost(rqs, rq, id) <= self.engine.entities[id as usize].budget_left();
-            id != serving && q.busy && q.next != NIL && fits(q.next)
-        })
     }
 
     /// The queue to take a request from; `None`: nothing now, which may mean that the device is kept idle.
@@ -226,11 +223,7 @@ impl Bfq {
                     }
                     reason = Reason::Exhausted;
                 } else if self.q(id).wait_request || (self.q(id).dispatched > 0 && self.better_to_idle(id)) {
-                    if self.idling_pays(id) || (self.q(id).raise.raised() && self.raised_busy <= 1 && self.q(id).quick)
-                    {
-                        return None;
-                    }
-                    return self.injection(rqs, id);
+                    return self.goes_past(rqs, id, now);
                 } else {
                     reason = Reason::NoMoreRequests;
                 }

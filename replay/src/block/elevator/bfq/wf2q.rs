@@ -34,6 +34,8 @@ pub(super) struct Entity {
     pub(super) new_weight: u64,
     pub(super) place: Place,
     pub(super) class: usize,
+    /// Number of its last insertion among those that wait to be served.
+    pub(super) came: u64,
 }
 
 impl Entity {
@@ -91,6 +93,7 @@ pub(super) struct Engine {
     in_service: Option<u32>,
     next: Option<u32>,
     idle_class_served: u64,
+    insertions: u64,
     /// Now, ns; to be set before a call.
     pub(super) now: u64,
 }
@@ -108,6 +111,8 @@ impl Engine {
             e.finish += delta;
         }
         e.place = Place::Active;
+        self.insertions += 1;
+        e.came = self.insertions;
         class.active.push(id);
     }
 
@@ -137,6 +142,11 @@ impl Engine {
         self.enqueue(id, false, raise);
         self.update_next(Some(id), true);
         self.in_service = None;
+    }
+
+    /// Queues that have work: the one in service, and those that wait for it.
+    pub(super) fn busy(&self) -> impl Iterator<Item = u32> + '_ {
+        self.in_service.into_iter().chain(self.classes.iter().flat_map(|c| c.active.iter().copied()))
     }
 
     /// The budget of a waiting queue changed.
