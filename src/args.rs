@@ -220,7 +220,8 @@ pub(crate) struct ReportArgs {
     /// Kind of report, whatever the files are called; without -o to the terminal
     #[arg(long = "as", value_name = "KIND")]
     pub(crate) kind: Option<String>,
-    /// Pictures (.svg, .png): only the charts of this id or section, e.g. blame, progress or vmstat
+    /// Pictures (.svg, .png): the charts of this id or section, e.g. blame, progress or vmstat, instead of an overview; `each` writes a
+    /// file for each chart
     #[arg(long, value_name = "ID")]
     pub(crate) chart: Option<String>,
     /// Figures of the Pareto set, by column of the matrix [default: elapsed_s,last_over_first,read_p999_ms]

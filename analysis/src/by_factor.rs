@@ -6,7 +6,7 @@
 use crate::compare::{Rule, seeds_in_words};
 use crate::matrix::{Folded, Matrix};
 use crate::model::{Block, Cell, Column, Definition, Section, Table, Unit};
-use crate::model_error::ModelErrors;
+use crate::model_error::{ModelErrors, covers};
 use crate::settings::{Setting, grid};
 use crate::verdict::names;
 use indexmap::IndexMap;
@@ -142,7 +142,7 @@ impl ByFactor<'_> {
     }
 
     fn within(&self, a: &Member, b: &Member, pct: f64) -> bool {
-        self.errors.of([self.variant(a), self.variant(b)].into_iter()).is_some_and(|error| pct <= error)
+        self.errors.of([self.variant(a), self.variant(b)].into_iter()).is_some_and(|error| covers(error, pct))
     }
 
     fn table(&self, compared: &[(&Setting, Vec<Group>)]) -> Section {
@@ -203,7 +203,7 @@ impl ByFactor<'_> {
         }
         match self.errors.of([self.variant(member), self.variant(best)].into_iter()) {
             None => "longer; the model's error is not known".to_string(),
-            Some(error) if pct <= error => format!("longer, but within the model's error of {error} %"),
+            Some(error) if covers(error, pct) => format!("longer, but within the model's error of {error} %"),
             Some(error) => format!("longer; the model's error is {error} %"),
         }
     }
@@ -254,7 +254,7 @@ mod tests {
     }
 
     fn matrix(rows: &[(&str, f64)]) -> Matrix {
-        let head = |v: &str| CellHead { label: v.into(), shown: true, variant: v.into(), finished: true };
+        let head = |v: &str| CellHead { label: v.into(), place: 0, seed: 1, variant: v.into(), finished: true };
         let heads: Vec<CellHead> = rows.iter().map(|(v, _)| head(v)).collect();
         let columns = vec![Column::number("elapsed_s", "elapsed", Unit::Seconds, 2).better(Better::Lower)];
         Matrix::new(columns, &heads, &rows.iter().map(|(_, s)| vec![Some(*s)]).collect::<Vec<_>>())

@@ -44,8 +44,10 @@ pub(crate) fn parts<'c>(cells: impl Iterator<Item = &'c [Definition]>) -> Vec<De
     let (mut kernels, mut others) = (Vec::new(), Vec::new());
     for (i, part) in cells.flat_map(|parts| parts.iter().enumerate()).filter(|(_, p)| !p.meaning.is_empty()) {
         let list: &mut Vec<Definition> = if i == 0 { &mut kernels } else { &mut others };
-        if !list.contains(part) {
-            list.push(part.clone());
+        let term = if i == 0 { part.term.clone() } else { format!("+{}", part.term) };
+        let part = Definition { term, meaning: part.meaning.clone() };
+        if !list.contains(&part) {
+            list.push(part);
         }
     }
     kernels.extend(others);
@@ -71,7 +73,8 @@ fn facts(cell: &CellProvenance, model: Option<&VariantModel>) -> Vec<(&'static s
     };
     let mut facts: Vec<(&str, String)> = Vec::new();
     facts.extend(rule("page replacement").map(|r| ("replacement", format!("page replacement by {r}"))));
-    facts.extend(scheduler(&get, rule("elevator")).map(|f| ("scheduler", f)));
+    facts.extend(get("elevator.policy").map(|policy| ("scheduler", format!("I/O scheduler {policy}"))));
+    facts.extend(passes(&get).map(|f| ("passes", f)));
     facts.extend(get("machine.ram").map(|ram| ("memory", format!("{} of memory", spaced(ram)))));
     facts.extend(get("machine.memory-limit").filter(|l| !zero(l)).map(|limit| ("limit", limited(limit))));
     facts.extend(swap(&get).map(|f| ("swap", f)));
@@ -84,19 +87,10 @@ fn counted(number: &str, what: &str) -> String {
     format!("{number} {what}{}", if number == "1" { "" } else { "s" })
 }
 
-fn scheduler<'c>(get: &impl Fn(&str) -> Option<&'c str>, rule: Option<String>) -> Option<String> {
-    let policy = get("elevator.policy")?;
-    let mut text = match rule {
-        Some(rule) if !rule.eq_ignore_ascii_case(policy) => format!("I/O scheduler {rule} ({policy})"),
-        _ => format!("I/O scheduler {policy}"),
-    };
-    let passes = (get("elevator.read-latency"), get("elevator.write-latency"));
-    if let (Some(read), Some(write)) = passes
-        && (read, write) != ("0", "0")
-    {
-        text.push_str(&format!(", a waiting read is passed by {read} requests at most, a write by {write}"));
-    }
-    Some(text)
+fn passes<'c>(get: &impl Fn(&str) -> Option<&'c str>) -> Option<String> {
+    let (read, write) = (get("elevator.read-latency")?, get("elevator.write-latency")?);
+    let text = format!("a waiting read is passed by {read} requests at most, a write by {write}");
+    ((read, write) != ("0", "0")).then_some(text)
 }
 
 fn limited(limit: &str) -> String {
@@ -167,16 +161,16 @@ mod tests {
             cell("k+small", &parts("small", "34 MiB for the load"), &config("34MiB")),
             cell("k+large", &parts("large", "68 MiB for the load"), &config("68MiB")),
         ];
-        let line = ModelLine { part: "elevator".into(), name: "BFQ".into(), ..ModelLine::default() };
+        let line = ModelLine { part: "page replacement".into(), name: "two lists".into(), ..ModelLine::default() };
         let model = |v: &str| VariantModel { variant: v.into(), lines: vec![line.clone()], checked: Vec::new() };
         let legend = legend(&cells, &[model("k+small"), model("k+large")]);
-        assert_eq!(legend.common, "I/O scheduler bfq; 4096 MiB of memory; no swap");
+        assert_eq!(legend.common, "page replacement by two lists; I/O scheduler bfq; 4096 MiB of memory; no swap");
         assert_eq!(
             legend.variants[0],
             Definition::new("k+small", "the load may use 34 MiB of the memory (a memory cgroup)")
         );
         let names: Vec<&str> = legend.parts.iter().map(|p| p.term.as_str()).collect();
-        assert_eq!(names, ["k", "small", "large"]);
+        assert_eq!(names, ["k", "+small", "+large"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 pub mod btt;
 mod by_factor;
+mod causes;
 mod cell;
 pub mod claims;
 mod compare;
@@ -26,6 +27,7 @@ mod metrics;
 pub mod model;
 mod model_error;
 mod mrc;
+mod over_seeds;
 mod recorded;
 mod settings;
 pub mod stats;
@@ -48,6 +50,7 @@ use matrix::Matrix;
 use metrics::{CellHead, Collect, Context};
 use model::{CellProvenance, Finding, Level, Provenance, Report, TraceReport, VariantModel};
 use model_error::ModelErrors;
+use over_seeds::Seeds;
 use recorded::Recorded;
 use std::path::{Path, PathBuf};
 use tradeoffs::Tradeoffs;
@@ -205,13 +208,15 @@ fn no_cells(manifest: Manifest) -> Error {
 
 fn measure(manifest: &Manifest, entries: &[&Entry], moved: Option<&Moved>) -> Result<Measured> {
     let seeds = seeds_per_variant(entries);
+    let places = places(entries)?;
+    let several = places.iter().any(|p| *p > 0);
     let mut metrics = metrics::registry();
-    let (mut heads, mut provenance, mut findings) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut heads, mut provenance, mut happened) = (Vec::new(), Vec::new(), Vec::new());
     let mut recorded: Option<(Recorded, PathBuf)> = None;
     let mut recorded_s = None;
-    for entry in entries {
+    for (entry, place) in entries.iter().zip(places) {
         let (mut cell, origin) = CellData::open(entry)?;
-        if seeds > 1 {
+        if several {
             cell.label = format!("{} #{}", cell.variant, cell.seed);
         }
         if recorded.is_none() {
@@ -222,16 +227,21 @@ fn measure(manifest: &Manifest, entries: &[&Entry], moved: Option<&Moved>) -> Re
             recorded = Some((read, dir.unwrap_or_default()));
         }
         let Some((recorded, _)) = &recorded else { continue };
-        // One seed a variant is shown in the sections; the comparison has them all.
-        let shown = heads.iter().all(|h: &CellHead| h.variant != cell.variant);
         for metric in &mut metrics {
-            metric.measure(&cell, recorded, shown)?;
+            metric.measure(&cell, recorded, place)?;
         }
-        findings.extend(findings::of_cell(&cell)?);
-        heads.push(CellHead { label: cell.variant.clone(), shown, variant: cell.variant, finished: cell.finished });
+        happened.push(findings::of_cell(&cell)?);
+        heads.push(CellHead {
+            label: cell.variant.clone(),
+            place,
+            seed: cell.seed,
+            variant: cell.variant,
+            finished: cell.finished,
+        });
         provenance.push(origin);
     }
     let (recorded, dir) = recorded.unwrap_or_default();
+    let mut findings = findings::over_cells(&happened);
     findings.extend(recorded.findings.iter().cloned());
     findings.sort_by_key(|f| f.level);
     Ok(Measured {
@@ -248,26 +258,38 @@ fn measure(manifest: &Manifest, entries: &[&Entry], moved: Option<&Moved>) -> Re
     })
 }
 
+/// Which run stands for its variant, and which place the others have; see [`over_seeds::places`].
+fn places(entries: &[&Entry]) -> Result<Vec<usize>> {
+    let mut runs = Vec::new();
+    for entry in entries {
+        runs.push((entry.variant.as_str(), over_seeds::ranked_by(&CellData::open(entry)?.0)));
+    }
+    Ok(over_seeds::places(&runs))
+}
+
 fn analyse_trace(measured: Measured, options: &Options, rule: Rule) -> TracePart {
     let (matrix, name) = (measured.matrix(), measured.name());
     let Measured { id, metrics, heads, provenance, models, findings, recorded, recorded_s, .. } = measured;
     let reference = options.reference.as_deref();
-    let shown: Vec<CellHead> = heads.iter().filter(|h| h.shown).cloned().collect();
-    let context = Context { cells: &shown, recorded: &recorded, matrix: &matrix, reference, rule };
+    let runs = heads.iter().map(|h| h.place + 1).max().unwrap_or(1);
+    let at = |place: usize| heads.iter().filter(|h| h.place == place).cloned().collect::<Vec<_>>();
+    let cells: Vec<Vec<CellHead>> = (0..runs).map(at).collect();
+    let context = |cells| Context { cells, recorded: &recorded, matrix: &matrix, reference, rule };
+    let contexts: Vec<Context<'_>> = cells.iter().map(|c| context(c)).collect();
+    let seeds = Seeds::new(&heads, runs > 1);
     let (weighed, undominated) =
         Tradeoffs { matrix: &matrix, cells: &provenance, chosen: &options.pareto, rule }.section();
     let errors = ModelErrors(&models);
     let settings = settings::settings(&matrix, &provenance);
     let (changed, by_factor) = ByFactor { matrix: &matrix, settings: &settings, rule, errors }.section();
     let first = changed.into_iter().chain(weighed);
-    let sections: Vec<_> = first.chain(metrics.iter().filter_map(|m| m.section(&context))).collect();
-    let label_of = |variant: &str| heads.iter().find(|h| h.variant == variant).map(|h| h.label.clone());
+    let mut sections: Vec<_> = first.chain(metrics.iter().filter_map(|m| m.section(&contexts, &seeds))).collect();
+    causes::into_why(&mut sections, &contexts[0]);
     let evidence = verdict::Evidence {
         matrix: &matrix,
         sections: &sections,
         recorded_s,
         reference,
-        label_of: &label_of,
         rule,
         errors,
         by_factor: &by_factor,
@@ -278,7 +300,7 @@ fn analyse_trace(measured: Measured, options: &Options, rule: Rule) -> TracePart
     let problems = findings.iter().filter(|f| f.level == Level::Problem && f.time_s.is_none()).cloned();
     let after = usize::from(!verdict.is_empty());
     verdict.splice(after..after, problems);
-    let report = TraceReport { name, id, matrix: matrix.table(), sections, findings };
+    let report = TraceReport { name, id, matrix: matrix.table(&seeds), sections, findings };
     TracePart { report, verdict, provenance, recording: recorded.provenance }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::metrics::CellHead;
 use crate::model::{Cell, Column, Table, short_variant};
+use crate::over_seeds::Seeds;
 use crate::stats::{Sample, median};
 use indexmap::IndexMap;
 
@@ -96,7 +97,7 @@ impl Matrix {
     }
 
     /// The table, best values marked among the variants that ran to the end.
-    pub(crate) fn table(&self) -> Table {
+    pub(crate) fn table(&self, seeds: &Seeds) -> Table {
         let mut columns = vec![Column::text("variant", "variant")];
         columns.extend(self.columns.iter().cloned());
         let mut table = Table::new(
@@ -114,7 +115,10 @@ impl Matrix {
             table.push(cells);
         }
         if self.rows.iter().any(|r| r.values.iter().any(|v| v.len() > 1)) {
-            table.caption.push_str(" With several seeds: the median, and smallest to largest in brackets; the sections below show the first seed of each variant.");
+            table.caption.push_str(&format!(
+                " Here and in all tables: the median over the seeds, and smallest to largest in brackets. Charts and lists of single calls show one run of each variant, that of median elapsed time ({}), and say so.",
+                seeds.in_words()
+            ));
         }
         table.mark_best(|r| self.rows[r].finished);
         table

@@ -21,7 +21,7 @@ impl ModelErrors<'_> {
     pub(crate) fn beside(self, a: &str, b: &str, difference_pct: f64) -> String {
         match self.of([a, b].into_iter()) {
             None => "how far the model is off on such runs is not known".to_string(),
-            Some(error) if difference_pct.abs() <= error => {
+            Some(error) if covers(error, difference_pct) => {
                 format!(
                     "less than the model's own error on such times, {error} %: on real kernels it may come out the other way"
                 )
@@ -29,6 +29,11 @@ impl ModelErrors<'_> {
             Some(error) => format!("the model's own error on such times is {error} %"),
         }
     }
+}
+
+/// A difference is no larger than the error, both as they are printed: with one digit behind the point.
+pub(crate) fn covers(error_pct: f64, difference_pct: f64) -> bool {
+    (difference_pct.abs() * 10.0).round() / 10.0 <= error_pct
 }
 
 #[cfg(test)]
@@ -52,5 +57,6 @@ mod tests {
         assert!(errors.beside("a", "b", 8.0).starts_with("less than the model's own error"));
         assert_eq!(errors.beside("a", "b", -28.0), "the model's own error on such times is 10.3 %");
         assert!(errors.beside("a", "nobody", 50.0).contains("not known"));
+        assert!(covers(10.3, -10.34) && !covers(10.3, 10.36));
     }
 }

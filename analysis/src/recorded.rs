@@ -80,7 +80,7 @@ impl Recorded {
             let text = format!(
                 "The recording could not be read, so it is not or not wholly shown beside the simulation: {error}"
             );
-            recorded.findings.push(Finding::new(Level::Warning, text));
+            recorded.findings.push(Finding::new(Level::Note, text));
         }
         recorded
     }
@@ -116,7 +116,7 @@ impl Recorded {
         let trace = TraceDir::open(dir)?;
         if trace.manifest().trace_id != trace_id {
             let text = "The trace directory holds another trace than the one that was replayed, so nothing recorded is shown beside the simulation.";
-            self.findings.push(Finding::new(Level::Warning, text.to_string()));
+            self.findings.push(Finding::new(Level::Note, text.to_string()));
             return Ok(());
         }
         self.read_manifest(trace.manifest());
@@ -203,7 +203,10 @@ fn short_names<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> Vec<String> 
     paths.clone().map(|p| if twice(last(p)) { p.to_string() } else { last(p).to_string() }).collect()
 }
 
-/// A warning about lines of a log that were not understood.
+/// Share of a log's lines that may be missing before figures can mislead.
+const FEW: f64 = 0.01;
+
+/// Lines of a log that were not understood: a warning if they are more than [`FEW`].
 fn rejects(source: &SourceInfo) -> Option<Finding> {
     let total: u64 = source.rejects.values().sum();
     let reasons: Vec<String> = source.rejects.iter().map(|(reason, n)| format!("{reason}: {n}")).collect();
@@ -214,6 +217,7 @@ fn rejects(source: &SourceInfo) -> Option<Finding> {
             source.lines,
             reasons.join(", ")
         );
-        Finding::new(Level::Warning, text)
+        let few = (total as f64) <= source.lines as f64 * FEW;
+        Finding::new(if few { Level::Note } else { Level::Warning }, text)
     })
 }

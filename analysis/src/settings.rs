@@ -14,15 +14,16 @@ use indexmap::{IndexMap, IndexSet};
 const KEYS: usize = 3;
 /// Keys by which people know a setting, if they are among its keys; the most telling first.
 const TELLING: [&str; 5] = ["elevator.policy", "machine.memory-limit", "machine.ram", "device.model", "device.preset"];
-/// What a setting with such a key is called.
-const CALLED: [(&str, &str); 8] = [
-    ("elevator", "I/O scheduler"),
+/// What a setting with such a first key is called.
+const CALLED: [(&str, &str); 9] = [
+    ("elevator.policy", "I/O scheduler"),
     ("machine.memory-limit", "memory limit"),
     ("machine.ram", "memory"),
-    ("device", "disk"),
-    ("reclaim", "page replacement"),
-    ("writeback", "write-back"),
-    ("readahead", "read-ahead"),
+    ("device.model", "disk"),
+    ("device.preset", "disk"),
+    ("reclaim.policy", "page replacement"),
+    ("writeback.policy", "write-back"),
+    ("readahead.policy", "read-ahead"),
     ("machine.swap", "swap"),
 ];
 
@@ -48,8 +49,7 @@ impl Setting {
     /// What people call it: `memory limit`; else its first key.
     pub(crate) fn called(&self) -> &str {
         let first = self.keys.first().map_or("", String::as_str);
-        let fits = |key: &str| first == key || first.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
-        CALLED.iter().find(|(key, _)| fits(key)).map_or(first, |(_, called)| called)
+        CALLED.iter().find(|(key, _)| first == *key).map_or(first, |(_, called)| called)
     }
 
     /// The values as numbers, if all are: `64 MiB` counts as 64 of its unit.

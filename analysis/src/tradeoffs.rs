@@ -122,7 +122,7 @@ impl Tradeoffs<'_> {
         // Twice as bad as the best is full, unless the whole column lies closer together or the best is 0.
         let full = if best.abs() > 0.0 { worst.min(best.abs()) } else { worst };
         let shade = if full > 0.0 { (away / full).min(1.0) } else { 0.0 };
-        HeatCell { shade: Some(shade), text: format!("{:.*}", column.digits, value.median) }
+        HeatCell { shade: Some(shade), text: short(value.median, column.digits) }
     }
 
     fn pareto(&self) -> Option<(Table, Option<Finding>)> {
@@ -300,6 +300,18 @@ impl Tradeoffs<'_> {
     }
 }
 
+/// A figure for a narrow cell: no more than four digits that matter.
+fn short(value: f64, digits: usize) -> String {
+    let before = if value.abs() >= 100.0 {
+        3
+    } else if value.abs() >= 10.0 {
+        2
+    } else {
+        1
+    };
+    format!("{value:.*}", digits.min(4 - before))
+}
+
 /// What the variants of a line share: the values of the other settings.
 fn line_name(settings: &[Setting], swept: usize, others: &[usize], fallback: &str) -> String {
     let mut at = others.iter();
@@ -330,7 +342,8 @@ mod tests {
             .iter()
             .map(|(v, _, _)| CellHead {
                 label: (*v).to_string(),
-                shown: true,
+                place: 0,
+                seed: 1,
                 variant: (*v).to_string(),
                 finished: true,
             })

@@ -1,15 +1,16 @@
 //! The answer in words: who wins, by how much, whether that can be told apart, and what the time went to.
 
+use crate::causes::{Gap, Spent};
 use crate::compare::{Rule, earlier_or_later, seeds_in_words};
 use crate::matrix::{Folded, Matrix, MatrixRow};
-use crate::model::{Bars, Block, Finding, Level, Section};
+use crate::model::{Finding, Level, Section};
 use crate::model_error::ModelErrors;
 
 /// Variants named one by one in a sentence; more are counted.
 const NAMED: usize = 4;
 
-/// The parts of the bars that are no waits of a task's own: sleep and other tasks, and computing between calls.
-const NOT_OWN: [&str; 2] = ["idle", "think"];
+/// What is no wait of a task's own making: sleep that it asked for, and other tasks, whose own time is counted.
+const NOT_OWN: [&str; 2] = ["t_sleep_ns", "t_dep_ns"];
 
 /// Shorter waits are not worth a sentence, milliseconds.
 const FELT_MS: f64 = 1.0;
@@ -24,8 +25,6 @@ pub(crate) struct Evidence<'a> {
     pub recorded_s: Option<f64>,
     /// Variant to compare with, if one was asked for.
     pub reference: Option<&'a str>,
-    /// Label of the first cell of a variant, as the bars name it.
-    pub label_of: &'a dyn Fn(&str) -> Option<String>,
     /// When figures differ.
     pub rule: Rule,
     /// How far the models are off.
@@ -137,40 +136,27 @@ impl Evidence<'_> {
             .then(|| format!("Against {name} ({:.2} s): {}.", reference.value.median, others.join("; ")))
     }
 
-    /// Which part of the tasks' time differs most between the first and the last variant.
+    /// What the last variant's tasks spend more on than the first one's.
     fn why(&self, by_time: &[Standing<'_>]) -> Option<String> {
         let (best, worst) = (by_time.first()?, by_time.last()?);
         if !self.rule.differ(best.value, worst.value) {
             return None;
         }
-        let bars = self.bars()?;
-        let row = |variant: &str| {
-            let label = (self.label_of)(variant)?;
-            bars.rows.iter().find(|r| r.label == label)
-        };
-        let (good, bad) = (row(&best.row.variant)?, row(&worst.row.variant)?);
-        let gap = |i: usize| bad.values[i] - good.values[i];
-        // A wait for another task is that task's own time once more.
-        let own = || (0..bars.categories.len()).filter(|i| !NOT_OWN.contains(&bars.categories[*i].id.as_str()));
-        let total: f64 = own().map(|i| gap(i).max(0.0)).sum();
-        let largest = own().max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
-        if gap(largest) <= 0.0 {
-            return None;
-        }
+        let spent = Spent::of(self.sections)?;
+        let gaps = spent.gaps(&worst.row.variant, &best.row.variant)?;
+        let most = gaps.iter().filter(|g| g.here_s > g.there_s && !NOT_OWN.contains(&g.cause)).max_by(|a, b| {
+            let gap = |g: &&Gap| g.here_s - g.there_s;
+            gap(a).total_cmp(&gap(b))
+        })?;
         Some(format!(
             "What {} loses most on is \"{}\": {:.2} s of its tasks' time against {:.2} s under {}, {:.0} % of all that it spends more (a sum over tasks that ran side by side; it shows where time went, not by itself the cause).",
             worst.row.shown,
-            bars.categories[largest].label,
-            bad.values[largest],
-            good.values[largest],
+            most.words(),
+            most.here_s,
+            most.there_s,
             best.row.shown,
-            gap(largest) / total * 100.0
+            most.share_pct
         ))
-    }
-
-    fn bars(&self) -> Option<&Bars> {
-        let blocks = self.sections.iter().find(|s| s.id == "blame")?.blocks.iter();
-        blocks.filter_map(|b| if let Block::Bars(bars) = b { Some(bars) } else { None }).next()
     }
 
     fn fairness(&self) -> Option<String> {

@@ -4,7 +4,9 @@ use crate::provenance::capital;
 use kreplay_analysis::model::{Legend, Report};
 
 /// Heading of the box.
-pub(crate) const HEADING: &str = "What the names stand for";
+pub(crate) fn heading(report: &Report) -> &'static str {
+    if report.legend.variants.is_empty() { "What the words mean" } else { "What the names stand for" }
+}
 
 /// Most variants and most parts of names that are told; the JSON report has them all.
 const TOLD: usize = 16;

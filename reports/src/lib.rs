@@ -31,7 +31,7 @@ pub struct RenderOptions {
     pub detail: Detail,
     /// CSV: leave texts as they are, even where a spreadsheet would take them for formulas.
     pub csv_raw: bool,
-    /// Pictures: only the charts of this id or section, strips over time included; `None` for all charts but those.
+    /// Pictures: only the charts of this id or section; `None` for an overview.
     pub chart: Option<String>,
 }
 
@@ -39,6 +39,11 @@ impl Default for RenderOptions {
     fn default() -> RenderOptions {
         RenderOptions { width: 100, color: false, detail: Detail::Full, csv_raw: false, chart: None }
     }
+}
+
+/// Ids of the charts that a report has, each once, in its order.
+pub fn chart_ids(report: &Report) -> Vec<String> {
+    charts::ids(report)
 }
 
 /// How much of a report is shown.

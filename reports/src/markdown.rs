@@ -53,7 +53,7 @@ fn legend(out: &mut String, report: &Report) {
         return;
     }
     // A quotation stands out as a box in most views.
-    out.push_str(&format!("> **{}**\n>\n", legend::HEADING));
+    out.push_str(&format!("> **{}**\n>\n", legend::heading(report)));
     for (term, meaning) in &lines {
         out.push_str(&format!("> - *{}*: {}\n", escape::markdown(term), escape::markdown(meaning)));
     }
@@ -100,6 +100,9 @@ fn findings(out: &mut String, findings: &[Finding]) {
         };
         let when = finding.time_s.map_or(String::new(), |t| format!("at {t:.2} s: "));
         out.push_str(&format!("- {mark}{when}{}\n", escape::markdown(&finding.text)));
+        for detail in &finding.details {
+            out.push_str(&format!("  - {}\n", escape::markdown(detail)));
+        }
     }
     out.push('\n');
 }

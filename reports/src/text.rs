@@ -95,7 +95,7 @@ impl Page {
         if lines.is_empty() {
             return;
         }
-        self.paragraph(&format!("{}:", legend::HEADING), "", "");
+        self.paragraph(&format!("{}:", legend::heading(report)), "", "");
         for (term, meaning) in &lines {
             self.paragraph(&format!("{term}: {meaning}"), "  ", "    ");
         }
@@ -138,7 +138,11 @@ impl Page {
         }
         if !trace.findings.is_empty() {
             self.heading("Findings", '-');
-            self.findings(&trace.findings);
+            for finding in &trace.findings {
+                self.findings(std::slice::from_ref(finding));
+                finding.details.iter().for_each(|d| self.paragraph(d, "    - ", "      "));
+            }
+            self.gap();
         }
     }
 

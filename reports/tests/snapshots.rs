@@ -4,7 +4,7 @@ use kreplay_analysis::diff::{Side, compare};
 use kreplay_analysis::fixture::{Spec, write_results};
 use kreplay_analysis::model::Report;
 use kreplay_analysis::{Options, analyse};
-use kreplay_reports::{Detail, RenderOptions, render, renderers};
+use kreplay_reports::{Detail, RenderOptions, chart_ids, render, renderers};
 
 fn report(spec: &Spec) -> Report {
     let dir = tempfile::tempdir().unwrap();
@@ -98,8 +98,17 @@ fn svg() {
     // One drawing of each kind.
     let shown = ["tradeoffs", "clients", "blame", "client-blame", "cache"];
     report.traces[0].sections.retain(|s| shown.contains(&s.id.as_str()));
-    let out = text(&report, "svg", &RenderOptions::default());
-    assert!(out.contains("<text"), "labels are text, not outlines");
+    let overview = text(&report, "svg", &RenderOptions::default());
+    assert!(overview.contains("more charts are left out"), "it says what it is");
+    let mut out = overview;
+    for id in chart_ids(&report) {
+        let drawn = text(&report, "svg", &RenderOptions { chart: Some(id), ..RenderOptions::default() });
+        assert!(drawn.contains("<text"), "labels are text, not outlines");
+        // Style sheet and foot are the overview's.
+        out.extend(
+            drawn.lines().filter(|l| !l.starts_with("<style") && !l.contains("f-muted")).flat_map(|l| [l, "\n"]),
+        );
+    }
     insta::assert_snapshot!(out);
 }
 

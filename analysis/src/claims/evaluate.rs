@@ -2,7 +2,7 @@
 
 use super::blame::{Facts, sentence};
 use super::figures::{Grid, Take};
-use super::onset::{Onset, ReadingWrite, reading_writes};
+use super::onset::{Onset, ReadingWrite, ReadingWrites, reading_writes};
 use super::registry::{Claim, Registry, Run, named};
 use super::starve::{Episode, Link, chain, episodes};
 use super::verdict::{Tested, Verdict, judge};
@@ -129,6 +129,7 @@ pub(crate) struct OnsetFacts {
     pub onset: Option<Onset>,
     pub writes: Vec<ReadingWrite>,
     pub count: usize,
+    pub metadata_only: usize,
     pub seconds: Vec<f64>,
     pub series: Vec<(&'static str, Vec<f64>)>,
 }
@@ -355,6 +356,7 @@ impl Session<'_> {
         answer.loads = self.registry.runs.iter().map(load_of).collect();
         let onset = |g: &Given| g.onset.clone();
         answer.onsets = self.given.values().filter_map(onset).collect();
+        answer.onsets.sort_by(|a, b| (a.onset.is_none(), &a.label).cmp(&(b.onset.is_none(), &b.label)));
         answer.starved = self.given.values().filter_map(|g| g.starved.clone()).collect();
         answer
     }
@@ -497,7 +499,7 @@ fn load_of(run: &Run) -> Definition {
 }
 
 fn onset_facts(view: &View, run: &str) -> Result<OnsetFacts> {
-    let (writes, count) = reading_writes(view, WRITES)?;
+    let ReadingWrites { first: writes, count, metadata_only } = reading_writes(view, WRITES)?;
     let mut series = Vec::new();
     for column in ["bi_kib_s", "bo_kib_s", "cache_kib"] {
         series.push((column, view.samples(column)?.iter().map(|v| *v as f64).collect()));
@@ -508,6 +510,7 @@ fn onset_facts(view: &View, run: &str) -> Result<OnsetFacts> {
         onset: Onset::find(view)?,
         writes,
         count,
+        metadata_only,
         seconds: view.samples("time_ns")?.iter().map(|t| seconds(*t)).collect(),
         series,
     })

@@ -67,6 +67,19 @@ pub struct Outcome {
     pub holds: bool,
     /// The value that was compared, where the condition has one on its left side that is no bare figure.
     pub value: Option<f64>,
+    /// The same for a plot.
+    pub plotted: Option<Plotted>,
+}
+
+/// A condition on an axis: the value that it is about, and the ends of the range in which that may lie.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plotted {
+    /// The value, or, where two figures are compared, the first divided by the second.
+    pub value: f64,
+    /// The ends that the condition has: one or two.
+    pub ends: Vec<f64>,
+    /// It is a quotient of two compared figures.
+    pub quotient: bool,
 }
 
 impl Condition {
@@ -131,14 +144,33 @@ impl Condition {
                     left = right;
                 }
                 let value = (!matches!(first, Value::Figure(_))).then_some(start);
-                Some(Outcome { holds, value })
+                Some(Outcome { holds, value, plotted: plotted(first, start, rest, figure) })
             }
             Test::Within(v, low, high) => {
                 let (v, low, high) = (v.eval(figure)?, low.eval(figure)?, high.eval(figure)?);
-                Some(Outcome { holds: low <= v && v <= high, value: Some(v) })
+                let plotted = Plotted { value: v, ends: vec![low, high], quotient: false };
+                let plotted = Some(plotted).filter(|p| p.value.is_finite());
+                Some(Outcome { holds: low <= v && v <= high, value: Some(v), plotted })
             }
         }
     }
+}
+
+/// The first comparison of a chain on an axis.
+fn plotted(
+    first: &Value,
+    start: f64,
+    rest: &[(Relation, Value)],
+    figure: &dyn Fn(&str) -> Option<f64>,
+) -> Option<Plotted> {
+    let (_, second) = rest.first()?;
+    let right = second.eval(figure)?;
+    let plotted = match (first.is_constant(), second.is_constant()) {
+        (_, true) => Plotted { value: start, ends: vec![right], quotient: false },
+        (true, false) => Plotted { value: right, ends: vec![start], quotient: false },
+        (false, false) => Plotted { value: start / right, ends: vec![1.0], quotient: true },
+    };
+    Some(plotted).filter(|p| p.value.is_finite() && p.ends.iter().all(|e| e.is_finite()))
 }
 
 impl Relation {
@@ -153,6 +185,12 @@ impl Relation {
 }
 
 impl Value {
+    fn is_constant(&self) -> bool {
+        let mut names = BTreeSet::new();
+        self.names(&mut names);
+        names.is_empty()
+    }
+
     fn names<'v>(&'v self, into: &mut BTreeSet<&'v str>) {
         match self {
             Value::Number(_) => {}

@@ -56,24 +56,38 @@ fn find(times: &[i64], bi: &[i64], bo: &[i64], cache: &[i64]) -> Option<Onset> {
     Some(Onset { reads_sample, reads_ns: times[reads_sample], cache_full_sample, bo_after_over_before: ratio })
 }
 
-/// Writes that waited for reads, in the order of their beginning; at most `most`. The pieces of one traced call have its line.
-pub(crate) fn reading_writes(view: &View, most: usize) -> Result<(Vec<ReadingWrite>, usize)> {
+/// Writes that waited for reads of data, in the order of their beginning.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReadingWrites {
+    /// The first of them. The pieces of one traced call have its line.
+    pub first: Vec<ReadingWrite>,
+    /// How many there are.
+    pub count: usize,
+    /// Writes that waited for reads of metadata only.
+    pub metadata_only: usize,
+}
+
+/// The writes of a cell that had to read; at most `most` are told one by one.
+pub(crate) fn reading_writes(view: &View, most: usize) -> Result<ReadingWrites> {
     let calls = view.calls()?;
-    let Some(op) = calls.ops.iter().position(|o| o == "write" || o == "recv-write") else { return Ok((Vec::new(), 0)) };
-    let writes = |o: &str| o == "write" || o == "recv-write";
-    let mut found: Vec<ReadingWrite> = (0..calls.op.len())
-        .filter(|&i| (calls.op[i] as usize == op || writes(&calls.ops[calls.op[i] as usize])) && calls.read_ns[i] > 0)
-        .map(|i| ReadingWrite {
+    let is_write = |i: &usize| matches!(calls.ops[calls.op[*i] as usize].as_str(), "write" | "recv-write");
+    let (mut first, mut metadata_only) = (Vec::new(), 0);
+    for i in (0..calls.op.len()).filter(|i| calls.read_ns[*i] > 0).filter(is_write) {
+        if calls.read_ns[i] == calls.meta_ns[i] {
+            metadata_only += 1;
+            continue;
+        }
+        first.push(ReadingWrite {
             line: calls.line[i],
             read_ns: calls.read_ns[i],
             start_ns: calls.start_ns[i],
             len_bytes: calls.len_bytes[i].unwrap_or(0),
-        })
-        .collect();
-    found.sort_by_key(|w| (w.start_ns, w.line));
-    let count = found.len();
-    found.truncate(most);
-    Ok((found, count))
+        });
+    }
+    first.sort_by_key(|w| (w.start_ns, w.line));
+    let count = first.len();
+    first.truncate(most);
+    Ok(ReadingWrites { first, count, metadata_only })
 }
 
 #[cfg(test)]

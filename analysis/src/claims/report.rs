@@ -1,7 +1,7 @@
 //! The answer as a report: a finding and a row a claim, then plots, real kernels beside the model, sweeps, and the question
 //! whether the elevator or the memory management is unfair.
 
-use super::evaluate::{Answer, FigureValue, GridFacts, OnsetFacts, Row, StarveFacts};
+use super::evaluate::{Answer, FigureValue, GridFacts, OnsetFacts, Row, StarveFacts, Swept};
 use super::verdict::{Tested, Verdict};
 use crate::cell::{millis, seconds};
 use crate::model::{
@@ -315,25 +315,11 @@ impl Answer {
         let mut blocks = Vec::new();
         for r in &self.rows {
             let Some((about, swept)) = &r.sensitivity else { continue };
-            let rows: Vec<DotRow> = r
-                .band
-                .iter()
-                .enumerate()
-                .filter(|(_, t)| t.value.is_some())
-                .map(|(i, t)| DotRow {
-                    label: t.text.clone(),
-                    origin: Origin::Simulated,
-                    points: swept
-                        .iter()
-                        .filter_map(|s| Some(DotPoint { label: s.change.clone(), value: s.band.get(i)?.value? }))
-                        .collect(),
-                })
-                .filter(|row| !row.points.is_empty())
-                .collect();
+            let rows: Vec<DotRow> = (0..r.band.len()).flat_map(|i| swept_rows(&r.band[i], i, swept)).collect();
             if !rows.is_empty() {
                 blocks.push(Block::Dots(Dots {
                     id: format!("sensitivity-{}", r.id.to_ascii_lowercase()),
-                    caption: format!("{}: the compared value for each {about}.", r.id),
+                    caption: format!("{}: the value that each condition compares, for each {about}; grey is where it has to lie, or, with one dot, the limit.", r.id),
                     axis: "compared value".to_string(),
                     unit: Unit::Ratio,
                     log: false,
@@ -362,6 +348,24 @@ impl Answer {
             definitions: Vec::new(),
         })
     }
+}
+
+/// A condition of a band over the swept values: the range that it asks for, and what came out.
+fn swept_rows(condition: &Tested, i: usize, swept: &[Swept]) -> Vec<DotRow> {
+    let plotted = |s: &Swept| s.band.get(i)?.plotted.clone();
+    let points: Vec<DotPoint> =
+        swept.iter().filter_map(|s| Some(DotPoint { label: s.change.clone(), value: plotted(s)?.value })).collect();
+    let Some(asked) = swept.iter().find_map(plotted).filter(|_| !points.is_empty()) else { return Vec::new() };
+    let end = |v: &f64| DotPoint { label: digits(*v), value: *v };
+    let quotient = if asked.quotient { ", the first side by the second" } else { "" };
+    vec![
+        DotRow {
+            label: format!("{}{quotient}", condition.text),
+            origin: Origin::Recorded,
+            points: asked.ends.iter().map(end).collect(),
+        },
+        DotRow { label: "simulated".to_string(), origin: Origin::Simulated, points },
+    ]
 }
 
 /// Means, confidence intervals and sums of squares of a grid.
@@ -497,12 +501,13 @@ fn onset_section(all: &[OnsetFacts], mut definitions: Vec<Definition>) -> Sectio
             Column::number("reads", "reads begin at", Unit::Seconds, 0),
             Column::number("full", "cache full at", Unit::Seconds, 0),
             Column::number("ratio", "bo after/before", Unit::Ratio, 2),
-            Column::number("writes", "writes that read", Unit::Count, 0),
+            Column::number("writes", "writes that read data", Unit::Count, 0),
+            Column::number("meta", "metadata only", Unit::Count, 0),
         ],
     );
     let mut lines = Table::new(
         "reading-writes",
-        "The first writes that had to read: part of a page that was no longer in memory.",
+        "The first writes that had to read: the rest of a page that they cover in part and that was no longer in memory. Writes of whole pages read no more than the file's metadata, where its blocks lie; such are not listed.",
         vec![
             Column::text("run", "run"),
             Column::number("line", "line", Unit::Count, 0),
@@ -519,6 +524,7 @@ fn onset_section(all: &[OnsetFacts], mut definitions: Vec<Definition>) -> Sectio
             Cell::number(o.onset.as_ref().and_then(|x| at(x.cache_full_sample))),
             Cell::number(o.onset.as_ref().and_then(|x| x.bo_after_over_before)),
             Cell::count(o.count as i64),
+            Cell::count(o.metadata_only as i64),
         ]);
         for w in &o.writes {
             lines.push(vec![

@@ -1,5 +1,6 @@
 //! Verdicts from figures and conditions.
 
+use super::expr::Plotted;
 use super::registry::Claim;
 use serde::Serialize;
 
@@ -41,6 +42,9 @@ pub struct Tested {
     pub holds: Option<bool>,
     /// The value compared.
     pub value: Option<f64>,
+    /// The same for a plot.
+    #[serde(skip)]
+    pub plotted: Option<Plotted>,
 }
 
 /// Tests a claim's conditions against its figures; both lists in the registry's order.
@@ -53,7 +57,8 @@ pub(crate) fn judge(claim: &Claim, figure: &dyn Fn(&str) -> Option<f64>) -> (Ver
                 Tested {
                     text: c.text().to_string(),
                     holds: outcome.as_ref().map(|o| o.holds),
-                    value: outcome.and_then(|o| o.value).filter(|v| v.is_finite()),
+                    value: outcome.as_ref().and_then(|o| o.value).filter(|v| v.is_finite()),
+                    plotted: outcome.and_then(|o| o.plotted),
                 }
             })
             .collect()

@@ -47,6 +47,8 @@ pub(crate) struct Calls {
     pub op: Vec<u32>,
     /// Time in disk reads, data and metadata.
     pub read_ns: Vec<i64>,
+    /// Time in disk reads of metadata.
+    pub meta_ns: Vec<i64>,
 }
 
 /// A cell and what was read of it.
@@ -185,6 +187,7 @@ impl View {
                 ops: split.labels,
                 op: split.of_row,
                 read_ns: data.iter().zip(&meta).map(|(a, b)| a + b).collect(),
+                meta_ns: meta,
             })
         })
     }

@@ -70,6 +70,11 @@ pub(crate) fn cause_words(cause: usize) -> &'static str {
     WORDS.get(cause).copied().unwrap_or("?")
 }
 
+/// Id of a cause's column.
+pub(crate) fn column_id(cause: &str) -> String {
+    format!("{}_s", cause.trim_end_matches("_ns"))
+}
+
 /// Id of the part of a bar that a cause belongs to.
 pub(super) fn part_of(cause: usize) -> &'static str {
     let name = CAUSES.get(cause).copied().unwrap_or("");
@@ -152,13 +157,11 @@ fn bars(context: &Context<'_>, facts: &[Facts]) -> Bars {
 fn table(context: &Context<'_>, facts: &[Facts]) -> Table {
     let used: Vec<usize> = (0..CAUSES.len()).filter(|c| facts.iter().any(|f| f.causes_s[*c] > 0.0)).collect();
     let mut columns = vec![Column::text("variant", "variant")];
-    columns.extend(used.iter().map(|c| {
-        let id = CAUSES[*c].trim_end_matches("_ns");
-        Column::number(&format!("{id}_s"), NAMES[*c].0, Unit::Seconds, 2)
-    }));
+    columns.extend(used.iter().map(|c| Column::number(&column_id(CAUSES[*c]), NAMES[*c].0, Unit::Seconds, 2)));
     columns.push(Column::number("think_s", "think", Unit::Seconds, 2));
     columns.push(Column::number("total_s", "sum", Unit::Seconds, 2));
     let mut table = Table::new("time-by-cause-table", "The same in figures, each cause by itself.", columns);
+    table.sparse = true;
     for (label, f) in context.labelled(facts) {
         let mut cells = vec![Cell::text(label)];
         cells.extend(used.iter().map(|c| Cell::number(f.causes_s[*c])));

@@ -169,6 +169,7 @@ fn table(context: &Context<'_>, facts: &[Facts]) -> Table {
     columns.extend(used.iter().map(|p| Column::number(&format!("{}_s", PARTS[*p].0), PARTS[*p].1, Unit::Seconds, 2)));
     columns.push(Column::number("think_s", "think", Unit::Seconds, 2));
     let mut table = Table::new("client-blame", &caption, columns);
+    table.sparse = true;
     for name in names {
         for (label, f) in context.labelled(facts) {
             let Some(parts) = of(f, name) else { continue };

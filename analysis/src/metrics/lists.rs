@@ -48,6 +48,10 @@ impl Metric for Lists {
         Ok(Facts { lines: LISTS.iter().map(|l| line(l.1)).collect::<Result<_>>()?, samples: times.len() })
     }
 
+    fn thin(&self, facts: &mut Facts) {
+        facts.lines.iter_mut().for_each(Vec::clear);
+    }
+
     fn section(&self, context: &Context<'_>, facts: &[Facts]) -> Option<Section> {
         let used = |l: usize| facts.iter().any(|f| f.lines[l].iter().any(|(_, v)| *v > 0.0));
         let shown: Vec<usize> = (0..LISTS.len()).filter(|l| used(*l)).collect();

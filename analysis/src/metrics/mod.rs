@@ -24,7 +24,7 @@ mod starvation;
 mod swap;
 mod traffic;
 mod vmstat;
-mod why;
+pub(crate) mod why;
 mod writeback;
 
 use crate::cell::CellData;
@@ -32,6 +32,7 @@ use crate::compare::Rule;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::model::{Axis, Column, Join, Line, Plane, Section, Unit};
+use crate::over_seeds::{Seeds, folded};
 use crate::recorded::Recorded;
 use crate::stats::envelope;
 
@@ -88,7 +89,10 @@ pub(crate) trait Metric {
         Vec::new()
     }
 
-    /// The section over all cells of the trace; `None` if there is nothing to show.
+    /// Drops what only charts and lists of single calls show: those of one run a variant are shown, the figures of all.
+    fn thin(&self, _facts: &mut Self::Facts) {}
+
+    /// The section over cells of the trace, one a variant; `None` if there is nothing to show.
     fn section(&self, context: &Context<'_>, facts: &[Self::Facts]) -> Option<Section>;
 }
 
@@ -97,8 +101,10 @@ pub(crate) trait Metric {
 pub(crate) struct CellHead {
     /// Name in tables.
     pub label: String,
-    /// It stands for its variant in the sections: the first seed does.
-    pub shown: bool,
+    /// Place among the runs of its variant: 0 stands for it; see [`crate::over_seeds::places`].
+    pub place: usize,
+    /// Seed.
+    pub seed: i64,
     /// Variant.
     pub variant: String,
     /// The run went on to the end of its foreground tasks.
@@ -107,7 +113,7 @@ pub(crate) struct CellHead {
 
 /// What all sections of a trace share.
 pub(crate) struct Context<'a> {
-    /// The cells that are shown, in the order of the facts.
+    /// The cells, one a variant, in the order of the facts.
     pub cells: &'a [CellHead],
     /// The recording.
     pub recorded: &'a Recorded,
@@ -160,19 +166,20 @@ impl Context<'_> {
 
 /// A metric together with the facts measured so far; hides the facts' type.
 pub(crate) trait Collect {
-    /// See [`Metric::measure`]. The facts are kept for the section if `shown`, the values in any case.
-    fn measure(&mut self, cell: &CellData, recorded: &Recorded, shown: bool) -> Result<()>;
+    /// See [`Metric::measure`]; of a run at this place among those of its variant.
+    fn measure(&mut self, cell: &CellData, recorded: &Recorded, place: usize) -> Result<()>;
     /// See [`Metric::columns`].
     fn columns(&self) -> Vec<Column>;
     /// See [`Metric::values`]; of the `i`-th measured cell.
     fn values(&self, i: usize) -> Vec<Option<f64>>;
-    /// See [`Metric::section`].
-    fn section(&self, context: &Context<'_>) -> Option<Section>;
+    /// See [`Metric::section`]; with the figures of all seeds. One context a place.
+    fn section(&self, contexts: &[Context<'_>], seeds: &Seeds) -> Option<Section>;
 }
 
 struct Collector<M: Metric> {
     metric: M,
-    facts: Vec<M::Facts>,
+    /// By place among the runs of a variant.
+    facts: Vec<Vec<M::Facts>>,
     values: Vec<Vec<Option<f64>>>,
 }
 
@@ -181,12 +188,16 @@ fn collector<M: Metric + 'static>(metric: M) -> Box<dyn Collect> {
 }
 
 impl<M: Metric> Collect for Collector<M> {
-    fn measure(&mut self, cell: &CellData, recorded: &Recorded, shown: bool) -> Result<()> {
-        let facts = self.metric.measure(cell, recorded)?;
+    fn measure(&mut self, cell: &CellData, recorded: &Recorded, place: usize) -> Result<()> {
+        let mut facts = self.metric.measure(cell, recorded)?;
         self.values.push(self.metric.values(&facts));
-        if shown {
-            self.facts.push(facts);
+        if place > 0 {
+            self.metric.thin(&mut facts);
         }
+        while self.facts.len() <= place {
+            self.facts.push(Vec::new());
+        }
+        self.facts[place].push(facts);
         Ok(())
     }
 
@@ -198,7 +209,9 @@ impl<M: Metric> Collect for Collector<M> {
         self.values[i].clone()
     }
 
-    fn section(&self, context: &Context<'_>) -> Option<Section> {
-        self.metric.section(context, &self.facts)
+    fn section(&self, contexts: &[Context<'_>], seeds: &Seeds) -> Option<Section> {
+        let mut all = contexts.iter().zip(&self.facts).map(|(context, facts)| self.metric.section(context, facts));
+        let first = all.next()??;
+        Some(folded(first, &all.collect::<Vec<_>>(), seeds))
     }
 }

@@ -51,6 +51,10 @@ impl Metric for Seeks {
         })
     }
 
+    fn thin(&self, facts: &mut Facts) {
+        (facts.reads, facts.writes) = (Vec::new(), Vec::new());
+    }
+
     fn section(&self, context: &Context<'_>, facts: &[Facts]) -> Option<Section> {
         if facts.iter().all(|f| f.distance.is_none()) {
             return None;

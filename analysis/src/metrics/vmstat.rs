@@ -41,6 +41,10 @@ impl Metric for Vmstat {
         Ok(Facts { series })
     }
 
+    fn thin(&self, facts: &mut Facts) {
+        facts.series.iter_mut().for_each(Vec::clear);
+    }
+
     fn section(&self, context: &Context<'_>, facts: &[Facts]) -> Option<Section> {
         let recorded: Vec<Vec<(f64, f64)>> = context
             .recorded

@@ -10,6 +10,7 @@
 
 use super::blame::cause_words;
 use super::{Context, Metric};
+use crate::causes::{LEAST, SECOND_HAND};
 use crate::cell::{CAUSES, CellData, millis, seconds};
 use crate::error::Result;
 use crate::model::{Block, Cell, Column, Definition, Section, Table, Unit};
@@ -18,10 +19,6 @@ use crate::who::Who;
 
 /// Causes named for each variant.
 const NAMED: usize = 3;
-/// Smaller shares of the difference are not worth a line.
-const LEAST: f64 = 0.02;
-/// Waits for other tasks: these have their own causes, which are counted there.
-const SECOND_HAND: [&str; 1] = ["t_dep_ns"];
 /// Calls shown for each cause.
 const EVIDENCE: usize = 2;
 /// Calls kept for each cause and cell, to choose the evidence from.
@@ -111,19 +108,22 @@ impl Metric for Why {
         })
     }
 
+    fn thin(&self, facts: &mut Facts) {
+        facts.shown.iter_mut().for_each(Vec::clear);
+        facts.noted = Vec::new();
+    }
+
     fn section(&self, context: &Context<'_>, facts: &[Facts]) -> Option<Section> {
         let (base, others) = compared(context)?;
         let mut table = Table::new(
             "why",
             &format!(
-                "Against {}: what each variant that differs spends more, or less, of its clients' time on, and the calls that show it best. The line is that of the recorded log.",
+                "Against {}: the calls that show these causes best. The line is that of the recorded log.",
                 context.cells[base].label
             ),
             vec![
                 Column::text("variant", "variant"),
                 Column::text("cause", "cause"),
-                Column::number("difference_s", "difference", Unit::Seconds, 2),
-                Column::number("share_pct", "share", Unit::Percent, 0),
                 Column::text("call", "call that shows it"),
                 Column::text("where", "line of the log"),
                 Column::number("at_s", "at", Unit::Seconds, 2),
@@ -156,7 +156,7 @@ fn keep(list: &mut Vec<(i64, u32)>) {
 }
 
 /// The cell to compare with, and those that differ from it, the most different first.
-fn compared(context: &Context<'_>) -> Option<(usize, Vec<usize>)> {
+pub(crate) fn compared(context: &Context<'_>) -> Option<(usize, Vec<usize>)> {
     let value = |variant: &str| {
         let row = context.matrix.rows.iter().find(|r| r.variant == variant)?;
         context.matrix.get(row, "elapsed_s")
@@ -190,7 +190,7 @@ fn compared(context: &Context<'_>) -> Option<(usize, Vec<usize>)> {
 fn explain(table: &mut Table, context: &Context<'_>, facts: &[Facts], base: usize, other: usize) {
     let (here, there) = (&facts[other], &facts[base]);
     let gaps: Vec<(usize, i64)> = (0..CAUSES.len())
-        .filter(|c| !SECOND_HAND.contains(&CAUSES[*c]))
+        .filter(|c| CAUSES[*c] != SECOND_HAND)
         .map(|c| (c, here.causes_ns[c].saturating_sub(there.causes_ns[c])))
         .collect();
     let whole: i64 = gaps.iter().map(|g| g.1).sum();
@@ -203,12 +203,7 @@ fn explain(table: &mut Table, context: &Context<'_>, facts: &[Facts], base: usiz
         let (more, less, of) = if gap > 0 { (here, there, other) } else { (there, here, base) };
         let head = |first: bool| {
             let text = |t: &str| if first { Cell::text(t) } else { Cell::text("") };
-            vec![
-                text(&context.cells[other].label),
-                text(cause_words(cause)),
-                Cell::number(first.then(|| seconds(gap))),
-                Cell::number(first.then(|| gap as f64 / moved as f64 * 100.0)),
-            ]
+            vec![text(&context.cells[other].label), text(cause_words(cause))]
         };
         let evidence: Vec<&Shown> = more.shown[cause].iter().take(EVIDENCE).collect();
         if evidence.is_empty() {

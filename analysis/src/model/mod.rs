@@ -182,12 +182,15 @@ pub struct Finding {
     pub text: String,
     /// When it happened, seconds from the start of the trace, if at a moment.
     pub time_s: Option<f64>,
+    /// The single events that it sums up, where it does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
 }
 
 impl Finding {
     /// A statement without a moment.
     pub fn new(level: Level, text: impl Into<String>) -> Finding {
-        Finding { level, text: text.into(), time_s: None }
+        Finding { level, text: text.into(), time_s: None, details: Vec::new() }
     }
 }
 

@@ -163,12 +163,25 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows.
     pub rows: Vec<Row>,
+    /// Columns of nothing but zeros are left out.
+    #[serde(skip)]
+    pub sparse: bool,
+    /// Which rows may be marked best, if any were to be.
+    #[serde(skip)]
+    pub(crate) ranked: Option<Vec<bool>>,
 }
 
 impl Table {
     /// A table without rows.
     pub fn new(id: &str, caption: &str, columns: Vec<Column>) -> Table {
-        Table { id: id.to_string(), caption: caption.to_string(), columns, rows: Vec::new() }
+        Table {
+            id: id.to_string(),
+            caption: caption.to_string(),
+            columns,
+            rows: Vec::new(),
+            sparse: false,
+            ranked: None,
+        }
     }
 
     /// Adds a row.
@@ -184,6 +197,14 @@ impl Table {
     /// and those that are not distinguishable from it by one seed's rule. A column in which that holds for all values gets
     /// no mark: there is nothing to choose.
     pub fn mark_best(&mut self, eligible: impl Fn(usize) -> bool) {
+        self.ranked = Some((0..self.rows.len()).map(eligible).collect());
+        self.mark_again();
+    }
+
+    /// The same once more, after values have changed.
+    pub fn mark_again(&mut self) {
+        let Some(ranked) = self.ranked.clone() else { return };
+        let eligible = |row: usize| ranked.get(row).copied().unwrap_or(false);
         for (c, column) in self.columns.iter().enumerate() {
             let sign = match column.better {
                 Better::Lower => 1.0,

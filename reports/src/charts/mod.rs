@@ -41,11 +41,16 @@ pub(crate) struct Listed<'r> {
     pub size: (u32, u32),
 }
 
-/// The charts of a report that a picture shows: those of the asked id or section, or all but the strips over time.
-///
-/// # Errors
-/// [`Error::Nothing`] without charts, [`Error::NoChart`] if none has the id.
-pub(crate) fn listed<'r>(report: &'r Report, options: &RenderOptions, kind: &'static str) -> Result<Vec<Listed<'r>>> {
+/// What a picture shows.
+pub(crate) struct Chosen<'r> {
+    /// The charts, top to bottom.
+    pub charts: Vec<Listed<'r>>,
+    /// What is said of the charts that it leaves out.
+    pub note: Option<String>,
+}
+
+/// All charts of a report.
+fn all(report: &Report) -> Vec<Listed<'_>> {
     let mut all = Vec::new();
     for trace in &report.traces {
         for (section, block) in trace.sections.iter().flat_map(|s| s.blocks.iter().map(move |b| (s.id.as_str(), b))) {
@@ -54,30 +59,49 @@ pub(crate) fn listed<'r>(report: &'r Report, options: &RenderOptions, kind: &'st
             }
         }
     }
-    if all.is_empty() {
+    all
+}
+
+/// Ids of the charts of a report, each once, in order: what a picture can be asked for.
+pub(crate) fn ids(report: &Report) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    for chart in all(report) {
+        if ids.iter().all(|id| id != chart.id) {
+            ids.push(chart.id.to_string());
+        }
+    }
+    ids
+}
+
+/// The charts of a report that a picture shows: those of the asked id or section, or an overview: figures against the best and where the
+/// time went, else the first chart. All of them under each other would make a picture that nobody can read.
+///
+/// # Errors
+/// [`Error::Nothing`] without charts, [`Error::NoChart`] if none has the id.
+pub(crate) fn chosen<'r>(report: &'r Report, options: &RenderOptions, kind: &'static str) -> Result<Chosen<'r>> {
+    let mut charts = all(report);
+    if charts.is_empty() {
         return Err(Error::Nothing { kind, why: "the report has no charts" });
     }
-    let wanted = |c: &Listed<'_>| match &options.chart {
-        Some(id) => c.id == id || c.section == id,
-        None => !matches!(c.block, Block::Strips(_)),
-    };
-    let known = || {
-        let mut ids: Vec<&str> = Vec::new();
-        for chart in &all {
-            if !ids.contains(&chart.id) {
-                ids.push(chart.id);
-            }
+    if let Some(asked) = &options.chart {
+        charts.retain(|c| c.id == asked || c.section == asked);
+        if charts.is_empty() {
+            return Err(Error::NoChart { asked: escape::terminal(asked, 60), known: ids(report).join(", ") });
         }
-        ids.join(", ")
-    };
-    if let Some(asked) = options.chart.as_deref().filter(|_| !all.iter().any(wanted)) {
-        return Err(Error::NoChart { asked: escape::terminal(asked, 60), known: known() });
+        return Ok(Chosen { charts, note: None });
     }
-    all.retain(wanted);
-    if all.is_empty() {
-        return Err(Error::Nothing { kind, why: "the report has strips over time only; choose one by its id" });
+    let count = charts.len();
+    let overview = |c: &Listed<'_>| matches!(c.block, Block::Heat(_) | Block::Bars(_));
+    if charts.iter().any(overview) {
+        charts.retain(overview);
+    } else {
+        charts.truncate(1);
     }
-    Ok(all)
+    let left_out = count - charts.len();
+    let note = format!(
+        "An overview: {left_out} more charts are left out. --chart ID shows one of them, --chart each writes each into a file of its own; html shows all."
+    );
+    Ok(Chosen { charts, note: (left_out > 0).then_some(note) })
 }
 
 /// Id, heading and size of a chart; `None` for tables.
@@ -105,7 +129,7 @@ const FOOT_LINES: usize = 14;
 fn foot(report: &Report) -> Vec<String> {
     let names = legend::lines(report).into_iter().map(|(term, meaning)| format!("{term}: {meaning}")).collect();
     let models = provenance::models_in_short(&report.provenance).iter().map(provenance::whose).collect();
-    let mut lines = wrapped(legend::HEADING, names);
+    let mut lines = wrapped(legend::heading(report), names);
     lines.extend(wrapped(provenance::MODELS, models));
     lines
 }

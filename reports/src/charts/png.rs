@@ -3,7 +3,7 @@
 use super::canvas::{Canvas, Fonts, SHARP};
 use super::pixels::Pixels;
 use super::svg::{GAP, LINE, MARGIN, TITLE};
-use super::{foot, listed, paint, theme};
+use super::{Chosen, chosen, foot, paint, theme};
 use crate::{Error, RenderOptions, Renderer, Result, escape, names};
 use kreplay_analysis::model::Report;
 use plotters::prelude::*;
@@ -15,7 +15,7 @@ const HIGHEST: u32 = 15_000;
 const HEADING: f64 = 15.0;
 const NOTE: f64 = 11.0;
 
-/// The PNG renderer: the charts under each other in one picture.
+/// The PNG renderer: an overview, or the charts asked for under each other.
 pub(crate) struct Png;
 
 impl Renderer for Png {
@@ -31,7 +31,7 @@ impl Renderer for Png {
     fn render(&self, report: &Report, options: &RenderOptions) -> Result<Vec<u8>> {
         let report = &names::short(report);
         let fonts = Fonts::new().map_err(|why| failed("png", &why))?;
-        let charts = listed(report, options, "png")?;
+        let Chosen { charts, note } = chosen(report, options, "png")?;
         let high = |size: (u32, u32)| TITLE + size.1 + GAP;
         let mut height = TOP;
         let mut shown = 0;
@@ -41,10 +41,10 @@ impl Renderer for Png {
             shown += 1;
         }
         let left_out = charts.len() - shown;
-        let mut notes: Vec<String> = Vec::new();
+        let mut notes: Vec<String> = note.into_iter().collect();
         if left_out > 0 {
             notes.push(format!(
-                "{left_out} more charts are left out to keep the picture small: html and svg have them, --chart ID chooses."
+                "{left_out} of the charts asked for are left out to keep the picture small: html and svg have them."
             ));
         }
         notes.extend(foot(report));

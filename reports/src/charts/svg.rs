@@ -1,7 +1,7 @@
 //! Charts as SVG: no fonts needed. plotters writes plain colours, which are replaced by classes afterwards, so that one style
 //! sheet serves light and dark.
 
-use super::{Area, flame, foot, listed, paint, plane, strips, theme};
+use super::{Area, Chosen, chosen, flame, foot, paint, plane, strips, theme};
 use crate::{Error, RenderOptions, Renderer, Result, escape, names};
 use kreplay_analysis::model::{Bars, Dots, Flame, Panel, Plane, Report, Strips};
 use plotters::prelude::*;
@@ -85,13 +85,14 @@ impl Renderer for Svg {
         &["svg"]
     }
     fn about(&self) -> &'static str {
-        "the charts of the comparison in one picture (without the strips over time)"
+        "an overview of the charts in one picture, or those of --chart ID"
     }
     fn render(&self, report: &Report, options: &RenderOptions) -> Result<Vec<u8>> {
         let report = &names::short(report);
         let mut body = String::new();
         let mut y = 12;
-        for chart in listed(report, options, "svg")? {
+        let Chosen { charts, note } = chosen(report, options, "svg")?;
+        for chart in charts {
             let drawing = draw(chart.id, &chart.title, chart.size, |area| paint(area, chart.block))?;
             body.push_str(&format!(
                 "<text class=\"f-ink\" x=\"0\" y=\"{}\" font-family=\"sans-serif\" font-size=\"15\" font-weight=\"bold\">{}</text>\n",
@@ -104,7 +105,7 @@ impl Renderer for Svg {
             body.push('\n');
             y += TITLE + height + GAP;
         }
-        for line in foot(report) {
+        for line in note.into_iter().chain(foot(report)) {
             body.push_str(&format!(
                 "<text class=\"f-muted\" x=\"0\" y=\"{}\" font-family=\"sans-serif\" font-size=\"11\">{}</text>\n",
                 y + 11,

@@ -357,8 +357,26 @@ fn breakable(text: &str) -> String {
     text.replace('+', "+<wbr>")
 }
 
-/// A list of findings; the level is a word as well as a colour.
+/// A list of findings; the level is a word as well as a colour. Single events, and more than [`OPEN`] notes, are folded.
 pub(super) fn findings(out: &mut String, findings: &[Finding], variants: &[String]) {
+    let notes: Vec<&Finding> = findings.iter().filter(|f| f.level == Level::Note).collect();
+    let folded = notes.len() > OPEN;
+    let first: Vec<&Finding> = findings.iter().filter(|f| !folded || f.level != Level::Note).collect();
+    list_of(out, &first, variants);
+    if folded {
+        out.push_str(&format!("<details class=\"more\"><summary>{} notes</summary>\n", notes.len()));
+        list_of(out, &notes, variants);
+        out.push_str("</details>\n");
+    }
+}
+
+/// Notes that are shown without asking.
+const OPEN: usize = 2;
+
+fn list_of(out: &mut String, findings: &[&Finding], variants: &[String]) {
+    if findings.is_empty() {
+        return;
+    }
     out.push_str("<ul class=\"findings\">\n");
     for finding in findings {
         let word = finding.level.word();
@@ -371,7 +389,13 @@ pub(super) fn findings(out: &mut String, findings: &[Finding], variants: &[Strin
         };
         // A number and its unit stay on one line, and so do names of variants.
         let text = whole_names(&finding.text, variants).replace(" %", "\u{a0}%").replace(" ms", "\u{a0}ms");
-        out.push_str(&format!("<li class=\"{word}\">{label}{when}{text}</li>\n"));
+        out.push_str(&format!("<li class=\"{word}\">{label}{when}{text}"));
+        if !finding.details.is_empty() {
+            out.push_str("\n<details><summary>Single events</summary>\n<ul class=\"plain\">\n");
+            finding.details.iter().for_each(|d| out.push_str(&format!("<li>{}</li>\n", escape::html_full(d))));
+            out.push_str("</ul>\n</details>\n");
+        }
+        out.push_str("</li>\n");
     }
     out.push_str("</ul>\n");
 }

@@ -88,7 +88,10 @@ impl Page {
         if lines.is_empty() {
             return;
         }
-        self.out.push_str(&format!("<section id=\"legend\" class=\"names\">\n<h2>{}</h2>\n<dl>\n", legend::HEADING));
+        self.out.push_str(&format!(
+            "<section id=\"legend\" class=\"names\">\n<h2>{}</h2>\n<dl>\n",
+            legend::heading(report)
+        ));
         for (term, meaning) in &lines {
             let (term, meaning) = (escape::html(term), escape::html_full(meaning));
             self.out.push_str(&format!("<div><dt>{term}</dt><dd>{meaning}</dd></div>\n"));
