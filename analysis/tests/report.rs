@@ -131,17 +131,19 @@ fn a_trace_directory_that_moved_is_no_error() {
     assert!(report.traces[0].sections.iter().all(|s| s.id != "vmstat" || !format!("{s:?}").contains("Recorded")));
     let options = Options { trace_dir: Some(dir.path().join("elsewhere")), ..Options::default() };
     let report = analyse(&written.out, &options).unwrap();
-    assert!(report.traces[0].findings.iter().all(|f| f.level != Level::Note), "{:?}", report.traces[0].findings);
+    let findings = &report.traces[0].findings;
+    assert!(findings.iter().all(|f| !f.text.contains("trace directory")), "{findings:?}");
 }
 
 #[test]
-fn a_damaged_trace_directory_is_a_warning() {
+fn a_damaged_trace_directory_is_told() {
     let (_dir, written) = fixture(&Spec::default());
     let part = std::fs::read_dir(written.trace.join("vmstat")).unwrap().next().unwrap().unwrap().path();
     std::fs::write(part, b"no parquet").unwrap();
     let report = analyse(&written.out, &Options::default()).unwrap();
     let warned = report.traces[0].findings.iter().find(|f| f.text.contains("recording could not be read")).unwrap();
-    assert_eq!(warned.level, Level::Warning);
+    // It takes something away from the report, and nothing from the comparison.
+    assert_eq!(warned.level, Level::Note);
 }
 
 #[test]
@@ -194,8 +196,11 @@ fn a_grid_is_taken_apart_and_a_reference_explains_itself() {
     let report = analyse(&written.out, &options).unwrap();
     let section = |id: &str| report.traces[0].sections.iter().find(|s| s.id == id);
     let why = section("why").expect("the variants differ");
-    let Block::Table(table) = &why.blocks[0] else { panic!() };
-    assert!(table.caption.contains("Against linux-2.4.16"));
+    let [Block::Table(causes), Block::Table(table)] = why.blocks.as_slice() else { panic!() };
+    assert!(causes.caption.contains("Against linux-2.4.16"));
+    assert_eq!(causes.rows[0].cells[1].value, Value::Text("disk reads".to_string()));
+    assert!(causes.rows[0].cells[2].as_number().is_some_and(|s| s > 0.0));
+    assert!(table.caption.contains("seed 1"), "one run is shown, and its seed named: {}", table.caption);
     // The slowest differs most and comes first; its chief cause is named with a line of the log.
     assert_eq!(table.rows[0].cells[1].value, Value::Text("disk reads".to_string()));
     let place = table.columns.iter().position(|c| c.id == "where").unwrap();
