@@ -193,7 +193,7 @@ struct Requests {
 impl Requests {
     fn event(&mut self, row: &BlockRow<'_>) {
         let Some(sector) = row.sector_512 else { return };
-        let key = (row.dev, sector);
+        let key = (row.device(), sector);
         let end = sector.saturating_add(row.len_bytes.unwrap_or(0).max(0) / 512);
         match row.action {
             "Q" => {
@@ -205,7 +205,7 @@ impl Requests {
             // The second half of a bio that was split has its beginning.
             "X" => {
                 if let (Some(rest), Some(bio)) = (row.from_sector_512, self.queued.get(&key).copied()) {
-                    self.queued.entry((row.dev, rest)).or_insert(bio);
+                    self.queued.entry((row.device(), rest)).or_insert(bio);
                 }
             }
             "D" => self.dispatch(row, sector, end),
@@ -224,7 +224,7 @@ impl Requests {
     fn dispatch(&mut self, row: &BlockRow<'_>, sector: i64, end: i64) {
         let last = end.max(sector.saturating_add(1));
         let parts: Vec<(i64, i64)> =
-            self.queued.range((row.dev, sector)..(row.dev, last)).map(|(key, _)| *key).collect();
+            self.queued.range((row.device(), sector)..(row.device(), last)).map(|(key, _)| *key).collect();
         let bios: Vec<Queued> = parts.iter().filter_map(|key| self.queued.remove(key)).collect();
         let d = row.time_ns;
         let i = bios.iter().filter_map(|b| b.i_ns).filter(|i| *i <= d).min().unwrap_or(d);
@@ -232,7 +232,7 @@ impl Requests {
         queued.sort_unstable();
         let q = queued.first().copied().filter(|q| *q <= i).unwrap_or(i);
         let next = self.devices.len() as u32;
-        let dev = *self.devices.entry(row.dev).or_insert(next);
+        let dev = *self.devices.entry(row.device()).or_insert(next);
         let request = RequestSpan {
             dev,
             read: row.rwbs.contains('R'),
@@ -244,13 +244,13 @@ impl Requests {
             joined_ns: queued.into_iter().skip(1).collect(),
             stamps_ns: [q, i, d, d],
         };
-        self.at_device.insert((row.dev, sector), (request, end));
+        self.at_device.insert((row.device(), sector), (request, end));
     }
 
     fn complete(&mut self, row: &BlockRow<'_>, sector: i64, end: i64) {
-        let Some((mut request, whole)) = self.at_device.remove(&(row.dev, sector)) else { return };
+        let Some((mut request, whole)) = self.at_device.remove(&(row.device(), sector)) else { return };
         if end > sector && end < whole {
-            self.at_device.insert((row.dev, end), (request, whole));
+            self.at_device.insert((row.device(), end), (request, whole));
             return;
         }
         request.stamps_ns[3] = row.time_ns.max(request.stamps_ns[2]);

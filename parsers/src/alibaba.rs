@@ -32,7 +32,7 @@ impl CsvFormat for AlibabaLines {
 
     fn request<'a>(&mut self, f: &Fields<'a>) -> Result<Request<'a>, usize> {
         Ok(Request {
-            dev: dec_i64(f[0]).ok_or(0usize)?,
+            dev: Some(dec_i64(f[0]).ok_or(0usize)?),
             rwbs: read_or_write(f[1]).ok_or(1usize)?,
             offset_bytes: dec_i64(f[2]).ok_or(2usize)?,
             len_bytes: dec_i64(f[3]).ok_or(3usize)?,
@@ -55,7 +55,10 @@ mod tests {
             b"419,W,8792731648,16384,1577808000000607\n1,R,1,2,x\n",
         );
         let b = &rows.blocks[0];
-        assert_eq!((b.dev, b.rwbs.as_str(), b.sector_512, b.len_bytes), (419, "W", Some(17_173_304), Some(16_384)));
+        assert_eq!(
+            (b.dev, b.rwbs.as_str(), b.sector_512, b.len_bytes),
+            (Some(419), "W", Some(17_173_304), Some(16_384))
+        );
         assert_eq!(b.time_ns, 1_577_808_000_000_607_000);
         assert_eq!(rows.rejects[0].column, Some(9));
     }

@@ -10,12 +10,12 @@
 //! request when it completes: each line gives a dispatch (D) and a completion (C). bpftrace's biosnoop has no sectors and is
 //! rejected line by line.
 
-use hashbrown::HashMap;
 use kreplay_traces::event::{BlockRow, EventSink};
 
 use crate::blkparse::device;
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
+use crate::kept::Numbers;
 use crate::lines::{Line, LineParser, Lines};
 use crate::num::{dec_i64, push_text, secs_ns, secs_ns_with_comma, signed};
 
@@ -88,13 +88,24 @@ fn column(name: &[u8]) -> Option<Column> {
     })
 }
 
-#[derive(Default)]
+/// Disks that get a number each, major 0.
+const MAX_DISKS: u32 = 1 << 16;
+
 struct BiosnoopLines {
     columns: Vec<Column>,
-    disks: HashMap<Vec<u8>, i64>,
+    disks: Numbers,
+    /// Requests of disks after those.
+    others: u64,
     comm: String,
     clock_ns: i64,
     decimal_comma: bool,
+}
+
+impl Default for BiosnoopLines {
+    fn default() -> Self {
+        let disks = Numbers::with_room(MAX_DISKS);
+        Self { columns: Vec::new(), disks, others: 0, comm: String::new(), clock_ns: 0, decimal_comma: false }
+    }
 }
 
 /// The values of a row.
@@ -136,11 +147,9 @@ impl BiosnoopLines {
         if let Some(dev) = device(name) {
             return dev;
         }
-        let next = self.disks.len() as i64;
-        match self.disks.get(name) {
-            Some(dev) => *dev,
-            None => *self.disks.entry(name.to_vec()).or_insert(next),
-        }
+        let number = self.disks.of(name);
+        self.others += u64::from(number.is_none());
+        i64::from(number.unwrap_or(self.disks.room()))
     }
 
     fn row(&mut self, line: &Line<'_>, out: &mut dyn EventSink, diag: &mut Diagnostics) -> Outcome {
@@ -176,7 +185,7 @@ impl BiosnoopLines {
         push_text(&mut self.comm, v.comm);
         let dispatch = BlockRow {
             time_ns: start,
-            dev,
+            dev: Some(dev),
             action: "D",
             rwbs,
             sector_512: v.sector,
@@ -250,6 +259,12 @@ impl LineParser for BiosnoopLines {
         if self.decimal_comma {
             diag.option("decimal-sign", "comma");
         }
+        if self.others > 0 {
+            let (room, others) = (self.disks.room(), self.others);
+            diag.warn("biosnoop-many-disks", None, || {
+                format!("more than {room} disks: {others} requests of all others stand under device 0:{room} together")
+            });
+        }
         if !timed && diag.events() > 0 {
             diag.warn("no-clock", None, || {
                 "the rows have no time (iosnoop without -ts): only their order is known".into()
@@ -270,7 +285,7 @@ mod tests {
     }
 
     fn got(text: &str) -> Vec<(String, i64, i64, Option<i64>, String)> {
-        parse(text).0.blocks.into_iter().map(|b| (b.action, b.time_ns, b.dev, b.sector_512, b.rwbs)).collect()
+        parse(text).0.blocks.into_iter().map(|b| (b.action, b.time_ns, b.dev.unwrap(), b.sector_512, b.rwbs)).collect()
     }
 
     #[test]
@@ -299,6 +314,19 @@ mod tests {
         let (_, diag) =
             parse("Tracing block I/O. Ctrl-C to end.\nCOMM PID TYPE DEV BLOCK BYTES LATms\nx 1 W 202,1 8 512 1.0\n");
         assert_eq!((diag.events(), diag.warnings()[0].code), (1, "no-clock"));
+    }
+
+    #[test]
+    fn disks_beyond_those_that_are_told_apart_stand_together() {
+        let mut text = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n".to_owned();
+        for i in (0..MAX_DISKS + 2).chain([1]) {
+            text += &format!("0.001 x 1 d{i} R 8 512 0.5\n");
+        }
+        let (rows, diag) = parse(&text);
+        let of = |i: u32| rows.blocks[2 * i as usize].dev.unwrap();
+        assert_eq!([of(1), of(MAX_DISKS), of(MAX_DISKS + 1), of(MAX_DISKS + 2)], [1, 1 << 16, 1 << 16, 1]);
+        assert_eq!((diag.events(), diag.warnings()[0].code), (u64::from(MAX_DISKS) + 3, "biosnoop-many-disks"));
+        assert!(diag.warnings()[0].text.contains(": 2 requests"), "{}", diag.warnings()[0].text);
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl FormatLines {
         let has_error = matches!(f.action, "C" | "R");
         Ok(BlockRow {
             time_ns,
-            dev: dev.unwrap_or(0),
+            dev,
             cpu: f.cpu,
             seq: f.seq,
             action: f.action,
@@ -349,7 +349,7 @@ mod tests {
     fn lines_of_other_formats() {
         let expected = Block {
             time_ns: 1_000_000_002,
-            dev: 8 << 20 | 52,
+            dev: Some(8 << 20 | 52),
             cpu: Some(3),
             action: "D".into(),
             rwbs: "DS".into(),

@@ -175,7 +175,7 @@ impl BlkparseLines {
         let front = self.front(f, dev).map_err(|at| (&BAD_FIELD, at))?;
         let mut row = BlockRow {
             time_ns: front.time_ns,
-            dev: front.dev,
+            dev: Some(front.dev),
             cpu: Some(front.cpu),
             seq: Some(front.seq),
             action: front.action,

@@ -19,7 +19,7 @@ pub(crate) type Fields<'a> = [&'a [u8]; MAX_FIELDS];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request<'a> {
     pub(crate) time_ns: i64,
-    pub(crate) dev: i64,
+    pub(crate) dev: Option<i64>,
     pub(crate) rwbs: &'static str,
     pub(crate) offset_bytes: i64,
     pub(crate) len_bytes: i64,
@@ -49,6 +49,8 @@ pub(crate) trait CsvFormat: Default + Send + 'static {
     }
     /// Read the fields; the index of the field that is wrong otherwise.
     fn request<'a>(&mut self, fields: &Fields<'a>) -> Result<Request<'a>, usize>;
+    /// What is to be said at the end.
+    fn remark(&self, _diag: &mut Diagnostics) {}
 }
 
 /// The [`Format`] of a trace with one request a line.
@@ -140,6 +142,7 @@ impl<F: CsvFormat> LineParser for CsvLines<F> {
             self.span.report_epoch(diag);
         }
         self.span.report(diag);
+        self.format.remark(diag);
     }
 }
 

@@ -36,7 +36,7 @@ impl CsvFormat for DisksimLines {
         let time_ns = memchr::memchr(b'.', f[0]).and_then(|_| secs_ns(f[0])).ok_or(0usize)? / 1000;
         Ok(Request {
             time_ns,
-            dev: dec_i64(f[1]).filter(|d| *d < 1 << 20).ok_or(1usize)?,
+            dev: Some(dec_i64(f[1]).filter(|d| *d < 1 << 20).ok_or(1usize)?),
             offset_bytes: sectors(f[2]).ok_or(2usize)?,
             len_bytes: sectors(f[3]).ok_or(3usize)?,
             rwbs: if hex_u64(f[4].strip_prefix(b"0x").unwrap_or(f[4])).ok_or(4usize)? & 1 == 1 { "R" } else { "W" },
@@ -57,8 +57,11 @@ mod tests {
             &ParseOptions::default(),
             b"0.000000 0 64 8 0\n12.345678 1 128 16 1\n5 0 1 1 1\n1.0 x 1 1 1\n",
         );
-        let got: Vec<_> =
-            rows.blocks.iter().map(|b| (b.time_ns, b.dev, b.sector_512, b.len_bytes, b.rwbs.as_str())).collect();
+        let got: Vec<_> = rows
+            .blocks
+            .iter()
+            .map(|b| (b.time_ns, b.dev.unwrap(), b.sector_512, b.len_bytes, b.rwbs.as_str()))
+            .collect();
         assert_eq!(got, [(0, 0, Some(64), Some(4096), "W"), (12_345_678, 1, Some(128), Some(8192), "R")]);
         assert_eq!((diag.events(), diag.rejected()), (2, 2));
     }

@@ -1,7 +1,7 @@
 //! Block events back into the formats of other tools: blkparse text, fio I/O log version 3, oracleGeneral.
 //!
 //! Each exporter is an [`EventSink`]: rows go in, text goes out to a writer. Rows that the target cannot express are counted,
-//! not bent. What a row does not say where the target always has a number (CPU, sequence, process, error) is written as 0.
+//! not bent. What a row does not say where the target always has a number (device, CPU, sequence, process, error) is written as 0.
 //! Write errors are kept and returned at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ impl<W: Write> BlkparseText<W> {
         let out = &mut self.out;
         let (secs, ns) = (r.time_ns / 1_000_000_000, r.time_ns % 1_000_000_000);
         let (cpu, seq, pid) = (r.cpu.unwrap_or(0), r.seq.unwrap_or(0), r.pid.unwrap_or(0));
-        let (major, minor) = (r.dev >> 20, r.dev & 0xf_ffff);
+        let (major, minor) = (r.device() >> 20, r.device() & 0xf_ffff);
         write!(out, "{major:3},{minor:<3} {cpu:2} {seq:8} {secs:5}.{ns:09} {pid:5} {:>2} {:>3} ", r.action, r.rwbs)?;
         let comm = r.comm.unwrap_or("(null)");
         let packet = r.sector_512.is_none() && r.text.is_some();
@@ -110,9 +110,8 @@ fn is_expressible(r: &BlockRow<'_>) -> bool {
         _ => r.from_sector_512.is_none(),
     };
     let packet = r.action == "m" || !r.text.is_some_and(|t| t.contains(['(', ')', '[', ']']));
-    let numbers = [r.sector_512, r.len_bytes, r.from_sector_512, r.from_dev, r.cpu, r.seq, r.pid];
+    let numbers = [r.dev, r.sector_512, r.len_bytes, r.from_sector_512, r.from_dev, r.cpu, r.seq, r.pid];
     r.time_ns >= 0
-        && r.dev >= 0
         && letters
         && one_line(r.text)
         && one_line(r.comm)
@@ -179,9 +178,10 @@ impl<W: Write> FioIologV3<W> {
                 return Ok(());
             }
         };
-        let name = self.names.get(&r.dev).cloned();
-        let name = name.unwrap_or_else(|| format!("dev-{}-{}", r.dev >> 20, r.dev & 0xf_ffff));
-        if self.opened.insert(r.dev) {
+        let dev = r.device();
+        let name = self.names.get(&dev).cloned();
+        let name = name.unwrap_or_else(|| format!("dev-{}-{}", dev >> 20, dev & 0xf_ffff));
+        if self.opened.insert(dev) {
             writeln!(out, "{us} {name} add\n{us} {name} open")?;
         }
         if action == "sync" {
@@ -371,7 +371,7 @@ mod tests {
         export.block(&BlockRow {
             action: "Q",
             rwbs: "R",
-            dev: 9,
+            dev: Some(9),
             sector_512: Some(0),
             len_bytes: Some(512),
             ..BlockRow::default()

@@ -5,14 +5,12 @@
 //! Version 3: each line begins with microseconds since the start. Offsets and lengths in bytes. After fio 3.4x,
 //! `iolog.c`. Each file becomes a device number (major 0) and a row of the file table; sync and datasync become flushes.
 
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
 use kreplay_traces::event::{BlockRow, EventSink, FileRow};
-use rustc_hash::FxBuildHasher;
 
 use crate::csv::{Request, Span};
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
+use crate::kept::Kept;
 use crate::lines::{Line, LineParser, Lines};
 use crate::num::{Fields, dec_i64, push_text};
 
@@ -64,37 +62,23 @@ struct FioLines {
     version: Option<u8>,
     /// Version 2: the sum of the waits.
     now_ns: i64,
-    /// Files by the hash of their names: a log may have any number of them.
-    files: HashMap<u128, File, FxBuildHasher>,
+    files: Kept<File>,
     /// Devices given so far.
     devices: u32,
-    max_files: usize,
     span: Span,
 }
 
 impl Default for FioLines {
     fn default() -> Self {
-        let (files, span) = (HashMap::default(), Span::default());
-        Self { version: None, now_ns: 0, files, devices: 0, max_files: MAX_FILES, span }
+        let (files, span) = (Kept::with_room(MAX_FILES), Span::default());
+        Self { version: None, now_ns: 0, files, devices: 0, span }
     }
 }
 
 impl FioLines {
-    /// What is known of a file; `None` for one beyond those that are told apart.
-    fn file(&mut self, name: &[u8]) -> Option<&mut File> {
-        let hash = blake3::hash(name);
-        let key = u128::from_le_bytes(hash.as_bytes()[..16].try_into().unwrap_or([0; 16]));
-        let room = self.files.len() < self.max_files;
-        match self.files.entry(key) {
-            Entry::Occupied(file) => Some(file.into_mut()),
-            Entry::Vacant(place) if room => Some(place.insert(File::default())),
-            Entry::Vacant(_) => None,
-        }
-    }
-
     fn device(&mut self, name: &[u8], line: i64, out: &mut dyn EventSink, diag: &mut Diagnostics) -> i64 {
-        let (next, max) = (self.devices, self.max_files);
-        let Some(file) = self.file(name) else {
+        let (next, max) = (self.devices, self.files.room());
+        let Some(file) = self.files.of(name) else {
             diag.warn("fio-many-files", Some(line), || {
                 format!("more than {max} files: all others stand under device 1:0 together")
             });
@@ -138,7 +122,7 @@ impl FioLines {
                 return Some(Outcome::Note("file"));
             }
             b"open" => {
-                if let Some(file) = self.file(name) {
+                if let Some(file) = self.files.of(name) {
                     file.opened = true;
                 }
                 return Some(Outcome::Note("file"));
@@ -156,16 +140,16 @@ impl FioLines {
             b"sync" | b"datasync" | b"sync_file_range" => "FN",
             _ => return None,
         };
-        if self.file(name).is_some_and(|file| !std::mem::replace(&mut file.opened, true)) {
+        if self.files.of(name).is_some_and(|file| !std::mem::replace(&mut file.opened, true)) {
             diag.warn("fio-not-opened", Some(line), || "a file is used that was not added and opened before".into());
         }
         let dev = self.device(name, line, out, diag);
         if rwbs == "FN" {
-            out.block(&BlockRow { time_ns, dev, action: "Q", rwbs, line, ..BlockRow::default() });
+            out.block(&BlockRow { time_ns, dev: Some(dev), action: "Q", rwbs, line, ..BlockRow::default() });
             return Some(Outcome::Event);
         }
         let (offset_bytes, len_bytes) = numbers?;
-        let request = Request { time_ns, dev, rwbs, offset_bytes, len_bytes, ..Request::default() };
+        let request = Request { time_ns, dev: Some(dev), rwbs, offset_bytes, len_bytes, ..Request::default() };
         self.span.take(&request, line, out, diag);
         Some(Outcome::Event)
     }
@@ -193,7 +177,7 @@ impl LineParser for FioLines {
                 diag.option("version", "1");
             }
             let dev = self.device(b"file", line.number, out, diag);
-            self.span.take(&Request { dev, ..request }, line.number, out, diag);
+            self.span.take(&Request { dev: Some(dev), ..request }, line.number, out, diag);
             return Outcome::Event;
         }
         let mut f = Fields::new(text);
@@ -256,17 +240,22 @@ mod tests {
     type Row = (i64, i64, String, Option<i64>, Option<i64>);
 
     fn rows(text: &str) -> Vec<Row> {
-        parse(text).0.blocks.into_iter().map(|b| (b.time_ns, b.dev, b.rwbs, b.sector_512, b.len_bytes)).collect()
+        parse(text)
+            .0
+            .blocks
+            .into_iter()
+            .map(|b| (b.time_ns, b.dev.unwrap(), b.rwbs, b.sector_512, b.len_bytes))
+            .collect()
     }
 
     #[test]
     fn files_beyond_those_told_apart_lose_no_request() {
         let text = "fio version 3 iolog\n1 a add\n1 a open\n2 a read 0 512\n3 b read 0 512\n4 c read 0 512\n5 d read 0 512\n6 b read 0 512\n";
-        let mut parser = Lines::new(FioLines { max_files: 2, ..FioLines::default() });
+        let mut parser = Lines::new(FioLines { files: Kept::with_room(2), ..FioLines::default() });
         let (mut rows, mut diag) = (Rows::default(), Diagnostics::new());
         parser.feed(text.as_bytes(), &mut rows, &mut diag);
         parser.finish(&mut rows, &mut diag);
-        let devices: Vec<_> = rows.blocks.iter().map(|b| b.dev).collect();
+        let devices: Vec<_> = rows.blocks.iter().filter_map(|b| b.dev).collect();
         assert_eq!((devices, rows.files.len()), (vec![0, 1, OTHERS, OTHERS, 1], 2));
         assert!(diag.warnings().iter().any(|w| w.code == "fio-many-files" && w.count == 2), "{:?}", diag.warnings());
     }

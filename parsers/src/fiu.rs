@@ -37,7 +37,7 @@ impl CsvFormat for FiuLines {
             offset_bytes: sectors(f[3]).ok_or(3usize)?,
             len_bytes: sectors(f[4]).ok_or(4usize)?,
             rwbs: read_or_write(f[5]).ok_or(5usize)?,
-            dev: major.ok_or(6usize)? << 20 | minor.ok_or(7usize)?,
+            dev: Some(major.ok_or(6usize)? << 20 | minor.ok_or(7usize)?),
             latency_ns: None,
         })
     }
@@ -55,7 +55,7 @@ mod tests {
         let got: Vec<_> = rows
             .blocks
             .iter()
-            .map(|b| (b.time_ns, b.dev, b.sector_512, b.len_bytes, b.rwbs.as_str(), b.pid, b.comm.as_deref()))
+            .map(|b| (b.time_ns, b.dev.unwrap(), b.sector_512, b.len_bytes, b.rwbs.as_str(), b.pid, b.comm.as_deref()))
             .collect();
         let first = (0, 6 << 20, Some(904_265_560), Some(4096), "W", Some(4892), Some("syslogd"));
         let second = (1500, 6 << 20 | 1, Some(904_265_568), Some(8192), "R", Some(4892), Some("syslogd"));

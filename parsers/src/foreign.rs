@@ -101,6 +101,10 @@ foreign! {
     PERF_DATA: "perf-data", "a binary perf.data",
         "convert it with `perf script` first",
         |t| t.starts_with(b"PERFILE2");
+    PACKED: "packed", "a file packed in a way that is not read (zip, lz4, lzip, compress, lzo, 7-Zip, Snappy)",
+        "unpack it first, or pack it with gzip, zstd, xz or bzip2",
+        |t| [&b"PK\x03\x04"[..], b"\x04\x22\x4d\x18", b"LZIP\x01", b"\x1f\x9d", b"\x89LZO\0\r\n", b"7z\xbc\xaf\x27\x1c", b"\xff\x06\0\0sNaPpY"]
+            .iter().any(|magic| t.starts_with(magic));
     PARQUET: "parquet", "a Parquet file",
         "give the trace directory that it belongs to",
         |t| t.starts_with(b"PAR1");
@@ -170,6 +174,7 @@ mod tests {
             ("bio-summary", b"PID    COMM             D MAJ MIN DISK       I/O  Kbytes  AVGms\n"),
             ("trace-dat", b"\x17\x08\x44tracing6"),
             ("perf-data", b"PERFILE2"),
+            ("packed", b"\x04\x22\x4d\x18\x40\x40"),
             ("parquet", b"PAR1"),
         ];
         for (id, text) in cases {

@@ -3,6 +3,7 @@
 use kreplay_traces::event::EventSink;
 
 use crate::diag::Diagnostics;
+use crate::known::KnownFiles;
 use crate::lines::{LineParser, Lines};
 use crate::rows::Discard;
 
@@ -29,7 +30,7 @@ pub struct ParseOptions {
     /// Device of a file layout, `major << 20 | minor`.
     pub dev: Option<i64>,
     /// A file layout was written after the run: sizes are not those before it, and these files are known already.
-    pub after_run: Option<Vec<String>>,
+    pub after_run: Option<KnownFiles>,
     /// The `-f` string with which blkparse wrote the text.
     pub blkparse_format: Option<String>,
 }

@@ -220,7 +220,7 @@ impl LineParser for FtraceLines {
         if self.without_device > 0 {
             let n = self.without_device;
             diag.warn("plug-without-device", None, || {
-                format!("{n} plugs and unplugs say no device (ftrace prints none); they stand under device 0:0")
+                format!("{n} plugs and unplugs say no device (ftrace prints none): they belong to their process")
             });
         }
     }

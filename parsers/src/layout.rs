@@ -13,6 +13,7 @@ use kreplay_traces::units::SECTOR_BYTES;
 
 use crate::diag::{Diagnostics, Outcome, Reason};
 use crate::format::{Format, Head, ParseOptions, Parser, Score, score_lines};
+use crate::known::KnownFiles;
 use crate::lines::{Line, LineParser, Lines};
 use crate::num::{dec_i64, push_text};
 
@@ -52,7 +53,7 @@ struct LayoutLines {
     root: Option<String>,
     dev: Option<i64>,
     unit_bytes: i64,
-    after_run: Option<Vec<String>>,
+    after_run: Option<KnownFiles>,
     file: Option<Named>,
 }
 
@@ -98,7 +99,7 @@ impl LayoutLines {
             (None, Some(relative)) => relative.to_owned(),
             _ => text,
         };
-        let known = self.after_run.as_ref().is_some_and(|list| list.contains(&path));
+        let known = self.after_run.as_ref().is_some_and(|known| known.has(&path));
         let size = size.filter(|_| self.after_run.is_none());
         self.file = Some(Named { path, inode, size, extents: 0, known });
     }
@@ -162,6 +163,15 @@ impl LineParser for LayoutLines {
 
     fn end(&mut self, out: &mut dyn EventSink, diag: &mut Diagnostics) {
         self.end_file(out);
+        if let Some(known) = self.after_run.as_ref().filter(|k| k.missed() > 0) {
+            diag.warn("layout-many-files", None, || {
+                format!(
+                    "the layout before the run has more than {} files: {} of its lines may come again",
+                    known.len(),
+                    known.missed()
+                )
+            });
+        }
         diag.option("clock", "none");
     }
 }
@@ -232,7 +242,9 @@ mod tests {
     #[test]
     fn a_layout_after_the_run_adds_new_files_without_sizes() {
         let text = b"# ./old ino 1 size 512\n 0: 0..0: 8..8: 1:\n# ./new ino 2 size 512\n 0: 0..0: 9..9: 1:\n";
-        let options = ParseOptions { after_run: Some(vec!["old".into()]), ..ParseOptions::default() };
+        let mut known = KnownFiles::default();
+        known.file(&FileRow { path: "old", ..FileRow::default() });
+        let options = ParseOptions { after_run: Some(known), ..ParseOptions::default() };
         let (rows, diag) = crate::parse_all(&Layout, &options, text);
         assert_eq!(rows.files, [("new".to_owned(), None, Some(2), Some((0, 9, 512)))]);
         assert_eq!((diag.events(), diag.note_count("known-file")), (1, 1));

@@ -26,6 +26,8 @@ pub mod format;
 pub mod ftrace;
 pub mod fuzzing;
 pub mod ingest;
+mod kept;
+pub mod known;
 pub mod layout;
 pub mod lines;
 pub mod mqsim;

@@ -34,7 +34,7 @@ impl CsvFormat for MqsimLines {
         }
         Ok(Request {
             time_ns: dec_i64(f[0]).ok_or(0usize)?,
-            dev: dec_i64(f[1]).filter(|d| *d < 1 << 20).ok_or(1usize)?,
+            dev: Some(dec_i64(f[1]).filter(|d| *d < 1 << 20).ok_or(1usize)?),
             offset_bytes: sectors(f[2]).ok_or(2usize)?,
             len_bytes: sectors(f[3]).ok_or(3usize)?,
             rwbs: match f[4] {
@@ -59,8 +59,11 @@ mod tests {
             &ParseOptions::default(),
             b"48513000 1 6249728 48 0\n7 0 8 8 1\n1 2 3 4 5\n1 2 3 4 0 6\n",
         );
-        let got: Vec<_> =
-            rows.blocks.iter().map(|b| (b.time_ns, b.dev, b.sector_512, b.len_bytes, b.rwbs.as_str())).collect();
+        let got: Vec<_> = rows
+            .blocks
+            .iter()
+            .map(|b| (b.time_ns, b.dev.unwrap(), b.sector_512, b.len_bytes, b.rwbs.as_str()))
+            .collect();
         assert_eq!(got, [(48_513_000, 1, Some(6_249_728), Some(24_576), "W"), (7, 0, Some(8), Some(4096), "R")]);
         assert_eq!((diag.events(), diag.rejected()), (2, 2));
     }

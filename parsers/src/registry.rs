@@ -46,6 +46,7 @@ pub static REFUSED: &[&dyn Format] = &[
     &crate::foreign::TRACE_DAT,
     &crate::foreign::PERF_DATA,
     &crate::foreign::PARQUET,
+    &crate::foreign::PACKED,
 ];
 
 /// Lowest score with which a format is taken without being asked for: one line in ten understood (logs are quoted in

@@ -29,7 +29,7 @@ impl CsvFormat for SpcLines {
 
     fn request<'a>(&mut self, f: &Fields<'a>) -> Result<Request<'a>, usize> {
         Ok(Request {
-            dev: dec_i64(f[0]).filter(|d| *d < 1 << 20).ok_or(0usize)?,
+            dev: Some(dec_i64(f[0]).filter(|d| *d < 1 << 20).ok_or(0usize)?),
             offset_bytes: sectors(f[1]).ok_or(1usize)?,
             len_bytes: dec_i64(f[2]).ok_or(2usize)?,
             rwbs: read_or_write(f[3]).ok_or(3usize)?,
@@ -51,8 +51,11 @@ mod tests {
             &ParseOptions::default(),
             b"0,20941264,8192,W,0.551706\n1,8,512,r,1.5,extra\n0,1,1,x,0.1\n",
         );
-        let got: Vec<_> =
-            rows.blocks.iter().map(|b| (b.dev, b.sector_512, b.len_bytes, b.rwbs.as_str(), b.time_ns)).collect();
+        let got: Vec<_> = rows
+            .blocks
+            .iter()
+            .map(|b| (b.dev.unwrap(), b.sector_512, b.len_bytes, b.rwbs.as_str(), b.time_ns))
+            .collect();
         assert_eq!(
             got,
             [(0, Some(20_941_264), Some(8192), "W", 551_706_000), (1, Some(8), Some(512), "R", 1_500_000_000)]

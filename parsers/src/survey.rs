@@ -191,7 +191,9 @@ impl EventSink for Survey {
             self.task(pid, r.comm);
         }
         add(&mut self.actions, r.action, "actions", &mut self.others);
-        if let Some(rows) = entry(&mut self.devices, r.dev, "devices", &mut self.others) {
+        if let Some(dev) = r.dev
+            && let Some(rows) = entry(&mut self.devices, dev, "devices", &mut self.others)
+        {
             *rows += 1;
         }
     }
@@ -239,7 +241,13 @@ mod tests {
         for i in 0..n {
             let (call, comm) = (format!("call{i}"), format!("c{i}"));
             survey.syscall(&SyscallRow { tid: i, call: &call, ..SyscallRow::default() });
-            survey.block(&BlockRow { dev: i, pid: Some(i), comm: Some(&comm), action: "Q", ..BlockRow::default() });
+            survey.block(&BlockRow {
+                dev: Some(i),
+                pid: Some(i),
+                comm: Some(&comm),
+                action: "Q",
+                ..BlockRow::default()
+            });
         }
         let others = BTreeMap::from([("calls", 5), ("devices", 5), ("processes", 10)]);
         assert_eq!(*survey.others(), others);

@@ -45,7 +45,7 @@ impl CsvFormat for TencentLines {
                 b"1" => "W",
                 _ => return Err(3),
             },
-            dev: dec_i64(f[4]).ok_or(4usize)?,
+            dev: Some(dec_i64(f[4]).ok_or(4usize)?),
             ..Request::default()
         })
     }
@@ -64,7 +64,10 @@ mod tests {
             b"1538323200,12910952,8,1,1063\n1538323200,1,8,2,1\n5,1,8,1,1\n",
         );
         let b = &rows.blocks[0];
-        assert_eq!((b.dev, b.rwbs.as_str(), b.sector_512, b.len_bytes), (1063, "W", Some(12_910_952), Some(4096)));
+        assert_eq!(
+            (b.dev, b.rwbs.as_str(), b.sector_512, b.len_bytes),
+            (Some(1063), "W", Some(12_910_952), Some(4096))
+        );
         assert_eq!(b.time_ns, 1_538_323_200_000_000_000);
         assert_eq!(rows.rejects.iter().map(|r| r.column).collect::<Vec<_>>(), [Some(16), Some(1)]);
     }

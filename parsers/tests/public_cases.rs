@@ -209,6 +209,7 @@ fn times_and_latencies_below_zero_are_never_huge() {
     assert_eq!(times, [100_000, -101_031, 200_000]);
     assert!(warned(&diag, "time-wrapped"));
     assert_eq!(rows.blocks[2].error, Some(0));
+    assert!(warned(&diag, "negative-latency"));
 
     let text = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n0.001 x 1 sda W 8 512 -0.5\n";
     let (rows, diag) = parse("biosnoop", text);

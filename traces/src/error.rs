@@ -108,14 +108,20 @@ pub enum Error {
         why: String,
     },
     /// Compressed bytes that cannot be decoded: cut, damaged, or asking for more memory than is allowed.
-    #[error("{}: {compression} data cannot be decoded near byte {at_bytes}: {source}", path.display())]
+    #[error(
+        "{}: the {compression} data {} at byte {at_bytes} ({source}); {text_bytes} bytes of text came before that",
+        path.display(), fault(source)
+    )]
     Undecodable {
         /// Input.
         path: PathBuf,
         /// Kind of compression.
         compression: Compression,
-        /// Stored bytes read when it failed (a buffer may reach beyond the fault).
+        /// Stored bytes that the decoder had taken when it failed. The fault lies there or before: a checksum tells of it at
+        /// the end of its block only.
         at_bytes: u64,
+        /// Decompressed bytes that came before.
+        text_bytes: u64,
         /// Cause.
         #[source]
         source: io::Error,
@@ -201,6 +207,15 @@ impl Error {
             }
             Self::Io { .. } | Self::Encode { .. } | Self::Misuse(_) | Self::RunDescription { .. } => return None,
         })
+    }
+}
+
+/// What is wrong with compressed data, in words.
+fn fault(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::UnexpectedEof => "ends early,",
+        _ if source.to_string().contains("memory") => "asks for more memory than is allowed,",
+        _ => "is damaged",
     }
 }
 

@@ -49,8 +49,8 @@ pub struct SyscallRow<'a> {
 pub struct BlockRow<'a> {
     /// Time, nanoseconds.
     pub time_ns: i64,
-    /// Device, `major << 20 | minor`.
-    pub dev: i64,
+    /// Device, `major << 20 | minor`; `None` where the log has none (a plug of ftrace, a trace of one unnamed device).
+    pub dev: Option<i64>,
     /// CPU that logged the event.
     pub cpu: Option<i64>,
     /// The tool's own sequence number.
@@ -79,6 +79,13 @@ pub struct BlockRow<'a> {
     pub text: Option<&'a str>,
     /// Input line or record.
     pub line: i64,
+}
+
+impl BlockRow<'_> {
+    /// The device as a number to group by: all events that name none belong to one, 0:0.
+    pub fn device(&self) -> i64 {
+        self.dev.unwrap_or(0)
+    }
 }
 
 /// One vmstat row. Memory in KiB, rates per second as printed, CPU in percent.

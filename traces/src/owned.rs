@@ -30,7 +30,7 @@ pub struct OwnedSyscall {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OwnedBlock {
     pub time_ns: i64,
-    pub dev: i64,
+    pub dev: Option<i64>,
     pub cpu: Option<i64>,
     pub seq: Option<i64>,
     pub action: String,

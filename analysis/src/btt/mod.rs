@@ -214,7 +214,7 @@ impl Collector {
         match row.action {
             "P" | "U" | "UT" => return self.plug(row, at),
             "R" => {
-                let Some(d) = self.device(row.dev, at, false) else { return };
+                let Some(d) = self.device(row.device(), at, false) else { return };
                 d.stats.q += 1;
                 d.stats.active_at_q += d.active;
                 d.active += 1;
@@ -227,7 +227,7 @@ impl Collector {
         let bytes = row.len_bytes.and_then(|b| u64::try_from(b).ok()).unwrap_or(0);
         let (Some(sector), true) = (sector, bytes > 0) else { return };
         let span = Span { at, sector, end: sector + bytes / SECTOR_BYTES };
-        let Some(k) = self.index(row.dev, at, row.action == "Q") else { return };
+        let Some(k) = self.index(row.device(), at, row.action == "Q") else { return };
         match row.action {
             "Q" => self.queue(k, span),
             "S" => {
@@ -361,7 +361,7 @@ impl Collector {
     }
 
     fn remap(&mut self, row: &BlockRow<'_>, at: u64) {
-        if self.index(row.dev, at, true).is_none() {
+        if self.index(row.device(), at, true).is_none() {
             return;
         }
         let from = row.from_sector_512.and_then(|s| u64::try_from(s).ok());
@@ -375,7 +375,7 @@ impl Collector {
     }
 
     fn plug(&mut self, row: &BlockRow<'_>, at: u64) {
-        let Some(d) = self.devices.iter_mut().find(|d| d.stats.dev == row.dev) else { return };
+        let Some(d) = self.devices.iter_mut().find(|d| Some(d.stats.dev) == row.dev) else { return };
         let at = seconds(at);
         if row.action == "P" {
             d.plugged_since.get_or_insert(at);
@@ -453,7 +453,7 @@ mod tests {
     fn row(ns: i64, action: &'static str, sector: i64, nr: i64) -> BlockRow<'static> {
         BlockRow {
             time_ns: ns,
-            dev: 8 << 20,
+            dev: Some(8 << 20),
             action,
             rwbs: "R",
             sector_512: Some(sector),

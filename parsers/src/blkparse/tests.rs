@@ -12,7 +12,7 @@ fn parse(text: &str) -> (crate::rows::Rows, Diagnostics) {
 fn base(action: &str, rwbs: &str) -> Block {
     Block {
         time_ns: 2_000_000_123,
-        dev: 8 << 20,
+        dev: Some(8 << 20),
         cpu: Some(1),
         seq: Some(19),
         action: action.into(),

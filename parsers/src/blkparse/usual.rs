@@ -40,7 +40,7 @@ pub(super) fn usual(line: &str) -> Option<Usual<'_>> {
     let rwbs = line.get(start..end).filter(|w| w.bytes().all(|b| b.is_ascii_uppercase()))?;
     let at = gap(text, end)?;
     let mut row = BlockRow {
-        dev: major << 20 | minor,
+        dev: Some(major << 20 | minor),
         cpu: Some(cpu),
         seq: Some(seq),
         action,

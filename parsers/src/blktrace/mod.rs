@@ -72,6 +72,10 @@ static UNKNOWN_ACTION: Reason = Reason {
 
 /// CPUs whose sequence is watched; Linux has 8192 at most.
 const MAX_CPUS: usize = 8192;
+/// Processes whose names are kept for their events: as many as Linux has process ids by default on a large machine.
+const MAX_NAMES: usize = 1 << 18;
+/// Bytes of a name that are kept for events: the kernel has 16.
+const MAX_NAME_BYTES: usize = 16;
 /// Longest stretch without a magic number that is one reject, bytes.
 const RESYNC_BYTES: usize = 1 << 16;
 
@@ -114,15 +118,20 @@ impl Names {
         Some(self.names.get(at?)?.as_str())
     }
 
-    fn learn(&mut self, pid: u32, name: String) {
+    /// Keep the name of a process; false if there is no room for another.
+    fn learn(&mut self, pid: u32, name: &[u8]) -> bool {
         self.last = None;
+        let mut text = String::new();
+        push_text(&mut text, &name[..name.len().min(MAX_NAME_BYTES)]);
         match self.index.get(&pid) {
-            Some(at) => self.names[*at] = name,
-            None => {
+            Some(at) => self.names[*at] = text,
+            None if self.names.len() < MAX_NAMES => {
                 self.index.insert(pid, self.names.len());
-                self.names.push(name);
+                self.names.push(text);
             }
+            None => return false,
         }
+        true
     }
 }
 
@@ -215,7 +224,7 @@ impl BlktraceParser {
         let comm = self.names.of(r.pid);
         let mut row = BlockRow {
             time_ns,
-            dev: i64::from(r.device),
+            dev: Some(i64::from(r.device)),
             cpu: Some(i64::from(r.cpu)),
             seq: Some(i64::from(r.sequence)),
             action,
@@ -277,7 +286,11 @@ impl BlktraceParser {
                 let mut name = String::new();
                 push_text(&mut name, &payload[..end]);
                 out.process(&ProcessRow { tid: i64::from(r.pid), comm: Some(&name), ..ProcessRow::default() });
-                self.names.learn(r.pid, name);
+                if !self.names.learn(r.pid, &payload[..end]) {
+                    diag.warn("blktrace-many-processes", Some(self.number), || {
+                        format!("more than {MAX_NAMES} processes have names: events of the others have none")
+                    });
+                }
                 Outcome::Note("process-name")
             }
             1 if payload.len() >= 8 => {
@@ -294,7 +307,7 @@ impl BlktraceParser {
                 push_text(&mut self.text, payload);
                 out.block(&BlockRow {
                     time_ns,
-                    dev: i64::from(r.device),
+                    dev: Some(i64::from(r.device)),
                     cpu: Some(i64::from(r.cpu)),
                     seq: Some(i64::from(r.sequence)),
                     action: "m",

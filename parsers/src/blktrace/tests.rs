@@ -74,7 +74,7 @@ fn queue(time: u64, seq: u32, cpu: u32) -> Make {
 fn row() -> Block {
     Block {
         time_ns: 10,
-        dev: i64::from(DEV),
+        dev: Some(i64::from(DEV)),
         cpu: Some(1),
         seq: Some(3),
         action: "Q".into(),

@@ -21,15 +21,15 @@ impl FtraceLines {
             line: line.number,
             ..BlockRow::default()
         };
-        let done = if device(f.name).is_some() {
-            row.dev = device(f.name).unwrap_or(0);
+        let done = if let Some(dev) = device(f.name) {
+            row.dev = Some(dev);
             self.tracer(&mut row, &mut fields)
         } else if matches!(f.name, b"blktrace" | b"blk") {
             // trace-cmd names the tracer's own events.
             let at = fields.position();
             match fields.next().and_then(device) {
                 Some(dev) => {
-                    row.dev = dev;
+                    row.dev = Some(dev);
                     self.tracer(&mut row, &mut fields)
                 }
                 None => Err(at),
@@ -46,7 +46,7 @@ impl FtraceLines {
         };
         match done {
             Ok(()) => {
-                let without_device = row.dev == 0 && matches!(row.action, "P" | "U" | "UT");
+                let without_device = row.dev.is_none();
                 out.block(&row);
                 self.without_device += u64::from(without_device);
                 Outcome::Event
@@ -78,7 +78,7 @@ impl FtraceLines {
             return self.tail.read(row, f);
         }
         let at = f.position();
-        row.dev = f.next().and_then(device).ok_or(at)?;
+        row.dev = Some(f.next().and_then(device).ok_or(at)?);
         row.rwbs = rwbs(f)?;
         match shape {
             Shape::Bio | Shape::BioDone | Shape::Split => self.tail.read(row, f),
@@ -148,8 +148,14 @@ impl FtraceLines {
         memchr::memchr(b'.', stamp)?;
         let time_ns = secs_ns(stamp)?;
         let pid = dec_i64(f.next()?)?;
-        let mut row =
-            BlockRow { time_ns, dev, cpu: Some(cpu), pid: Some(pid), line: line.number, ..BlockRow::default() };
+        let mut row = BlockRow {
+            time_ns,
+            dev: Some(dev),
+            cpu: Some(cpu),
+            pid: Some(pid),
+            line: line.number,
+            ..BlockRow::default()
+        };
         self.seen_stamp = true;
         let cut = line.bytes.len() - bytes.len();
         Some(match self.tracer(&mut row, &mut f) {

@@ -10,7 +10,7 @@ fn parse(text: &str) -> (Rows, Diagnostics) {
 fn row(action: &str, rwbs: &str) -> Block {
     Block {
         time_ns: 1_425_576_266_000,
-        dev: 8 << 20,
+        dev: Some(8 << 20),
         cpu: Some(1),
         action: action.into(),
         rwbs: rwbs.into(),
@@ -55,8 +55,8 @@ fn payloads() {
             "block_rq_complete: 8,0 FF () 18446744073709551615 + 0 [0]",
             Block { sector_512: None, len_bytes: Some(0), ..done("C", "FF", 0) },
         ),
-        ("block_plug: [dd]", Block { dev: 0, comm: Some("dd".into()), ..row("P", "N") }),
-        ("block_unplug: [dd] 3", Block { dev: 0, comm: Some("dd".into()), unplugged: Some(3), ..row("U", "N") }),
+        ("block_plug: [dd]", Block { dev: None, comm: Some("dd".into()), ..row("P", "N") }),
+        ("block_unplug: [dd] 3", Block { dev: None, comm: Some("dd".into()), unplugged: Some(3), ..row("U", "N") }),
         ("block_split: 8,0 R 64 / 72 [dd]", Block { len_bytes: None, from_sector_512: Some(72), ..io("X", "R", "dd") }),
         (
             "block_bio_remap: 8,0 WS 64 + 8 <- (8,1) 8",
@@ -105,7 +105,7 @@ fn the_blk_tracer_in_its_shapes() {
         let (rows, diag) = parse(line);
         assert_eq!(rows.blocks.len(), 1, "{line}: {:?}", diag.rejects());
         let b = &rows.blocks[0];
-        assert_eq!((b.time_ns, b.dev, b.cpu, b.pid), (1_425_576_266_000, 8 << 20, Some(1), Some(123)), "{line}");
+        assert_eq!((b.time_ns, b.dev, b.cpu, b.pid), (1_425_576_266_000, Some(8 << 20), Some(1), Some(123)), "{line}");
         assert_eq!((b.action.as_str(), b.sector_512, b.comm.as_deref()), ("Q", Some(64), Some("dd")), "{line}");
     }
     // blkparse's own line has a sequence number before the time.

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use kreplay_traces::input::Input;
+use kreplay_traces::error::Error as TraceError;
+use kreplay_traces::input::{Compression, Input};
 use walkdir::WalkDir;
 
 use super::error::IngestError;
 use super::recording::Recording;
 use super::{Options, Skipped};
+use crate::diag::Diagnostics;
 use crate::format::{Format, HEAD_BYTES, Head, ParseOptions};
+use crate::known::KnownFiles;
 use crate::registry::{DetectError, by_id, detect_with};
 
 /// Largest `run.json` that is looked at, bytes.
@@ -68,14 +71,25 @@ pub fn plan(paths: &[PathBuf], options: &Options) -> Result<Plan, IngestError> {
     if paths.iter().filter(|p| is_stdin(p)).count() > 1 {
         return Err(IngestError::StdinTwice);
     }
-    let mut plan = Plan::default();
+    let (mut plan, mut damaged) = (Plan::default(), None);
     for path in &matched(paths)? {
         if !is_stdin(path) && fs::metadata(path).is_ok_and(|m| m.is_dir()) {
             directory(path, forced, options, &mut plan)?;
         } else {
             let mut set = if options.single { Vec::new() } else { siblings(path) };
             if set.is_empty() {
-                plan.inputs.push(named(path, forced, options)?);
+                match named(path, forced, options) {
+                    Ok(input) => plan.inputs.push(input),
+                    // Nothing can be read of it; the others go on.
+                    Err(IngestError::Store(e @ TraceError::Undecodable { .. }))
+                        if paths.len() > 1 && !options.strict =>
+                    {
+                        let why = without_path(&e, path);
+                        damaged.get_or_insert(e);
+                        plan.skipped.push(Skipped { path: path.clone(), why, unreadable: true });
+                    }
+                    Err(e) => return Err(e),
+                }
                 continue;
             }
             set.retain(|part| !plan.inputs.iter().any(|i| i.parts.contains(part)));
@@ -91,7 +105,10 @@ pub fn plan(paths: &[PathBuf], options: &Options) -> Result<Plan, IngestError> {
         }
     }
     drop_repeated(&mut plan);
-    Ok(plan)
+    match damaged {
+        Some(damaged) if plan.inputs.is_empty() => Err(damaged.into()),
+        _ => Ok(plan),
+    }
 }
 
 fn is_stdin(path: &Path) -> bool {
@@ -182,7 +199,12 @@ fn named(path: &Path, forced: Option<&'static dyn Format>, options: &Options) ->
         (Ok(format), _) => format,
         // What there is of a damaged file need not look like its format: the damage is the news.
         (Err(_), Some(cut)) => return Err(cut.into()),
-        (Err(why), None) => return Err(IngestError::Undetected { path: path.to_path_buf(), why }),
+        (Err(why), None) => {
+            return Err(match damage(&mut input, path) {
+                Some(damage) => damage.into(),
+                None => IngestError::Undetected { path: path.to_path_buf(), why },
+            });
+        }
     };
     // A pipe gives its bytes once: what was looked at must be parsed too.
     let open = bytes.is_none().then_some((head, input));
@@ -385,17 +407,13 @@ fn one_block_source(inputs: Vec<Planned>, skipped: &mut Vec<Skipped>) -> Vec<Pla
 fn exclude_known_files(inputs: &mut [Planned]) {
     let is_layout = |i: &Planned| i.format.id() == crate::layout::Layout.id();
     let is_after = |i: &Planned| is_layout(i) && name(&i.path).contains(".after.");
-    let mut known: BTreeMap<Option<PathBuf>, Vec<String>> = BTreeMap::new();
+    let mut known: BTreeMap<Option<PathBuf>, KnownFiles> = BTreeMap::new();
     for input in inputs.iter().filter(|i| is_layout(i) && !is_after(i)) {
-        let Ok(mut text) = Input::open(&input.path, Default::default()) else { continue };
-        let mut bytes = Vec::new();
-        if text.read_to_end(&mut bytes).is_ok() {
-            let (rows, _) = crate::parse_all(input.format, &input.parse, &bytes);
-            known
-                .entry(input.path.parent().map(Path::to_path_buf))
-                .or_default()
-                .extend(rows.files.into_iter().map(|f| f.0));
-        }
+        let Ok(text) = Input::open(&input.path, Default::default()) else { continue };
+        let files = known.entry(input.path.parent().map(Path::to_path_buf)).or_default();
+        // What is wrong with it is said when it is read for its rows.
+        let mut diag = Diagnostics::new();
+        let _ = super::read(&[], text.into(), input.format, &input.parse, files, &mut diag, &mut |_| true);
     }
     for input in inputs.iter_mut().filter(|i| is_after(i)) {
         input.parse.after_run =
@@ -441,15 +459,21 @@ fn found(
     options: &Options,
 ) -> Result<(&'static dyn Format, Option<u64>), (String, bool)> {
     let cannot =
-        |e: kreplay_traces::error::Error| (e.to_string(), matches!(e, kreplay_traces::error::Error::Io { .. }));
+        |e: TraceError| (without_path(&e, path), matches!(e, TraceError::Io { .. } | TraceError::Undecodable { .. }));
     let mut input = Input::open(path, options.limits).map_err(cannot)?;
     let bytes = input.bytes_expected();
     let (head, cut) = read_head(&mut input).map_err(cannot)?;
     match (chosen(&head, forced, &options.parse), cut) {
         (Ok(format), _) => Ok((format, bytes)),
         (Err(_), Some(cut)) => Err(cannot(cut)),
-        (Err(why), None) => Err((why.to_string(), false)),
+        (Err(why), None) => Err(damage(&mut input, path).map_or_else(|| (why.to_string(), false), cannot)),
     }
+}
+
+/// An error in words, without the path that it begins with.
+fn without_path(error: &TraceError, path: &Path) -> String {
+    let text = error.to_string();
+    text.strip_prefix(&format!("{}: ", path.display())).map_or_else(|| text.clone(), str::to_owned)
 }
 
 /// A file that describes the others, by its name.
@@ -462,9 +486,7 @@ fn is_document(path: &Path) -> bool {
 }
 
 /// The first bytes of an input, and the error that ended them, if one did: the real reading meets it again.
-fn read_head(
-    input: &mut Input,
-) -> Result<(Vec<u8>, Option<kreplay_traces::error::Error>), kreplay_traces::error::Error> {
+fn read_head(input: &mut Input) -> Result<(Vec<u8>, Option<TraceError>), TraceError> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     let read = input.take(HEAD_BYTES as u64).read_to_end(&mut head);
     match read {
@@ -472,6 +494,27 @@ fn read_head(
         Err(e) => Ok((head, Some(input.explain(e)))),
         Ok(_) => Ok((head, None)),
     }
+}
+
+/// How much more of a compressed input is looked at where its first bytes are no log, decompressed bytes.
+const DAMAGE_BYTES: u64 = 16 << 20;
+
+/// What is wrong with a compressed input whose first bytes are no log. Damage may decode to wrong text, until a checksum at
+/// the end of the block (900 KB for bzip2) tells; or it begins at the magic number, and only the name tells.
+fn damage(input: &mut Input, path: &Path) -> Option<TraceError> {
+    if input.compression() == Compression::None {
+        let compression = Compression::of_name(path)?;
+        let source = io::Error::new(io::ErrorKind::InvalidData, "it does not begin as such data, as its name says");
+        return Some(TraceError::Undecodable {
+            path: path.to_owned(),
+            compression,
+            at_bytes: 0,
+            text_bytes: 0,
+            source,
+        });
+    }
+    let read = io::copy(&mut input.take(DAMAGE_BYTES), &mut io::sink());
+    read.err().map(|e| input.explain(e)).filter(|e| matches!(e, TraceError::Undecodable { .. }))
 }
 
 /// The user's parser options, with what the file's name and the recording add.

@@ -1,12 +1,12 @@
 //! What follows a call's closing parenthesis: `= value [ERROR (text)] [<duration>]`.
 
 use super::lex::decoration_end;
-use crate::num::{c_int, secs_ns_at};
+use crate::num::{c_int, dec_i64, secs_ns_at};
 
 /// A call's result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CallResult<'a> {
-    /// The value; `None` for `?`.
+    /// The value; `None` for `?`. A process id of another namespace is that of strace's own, as threads are known by.
     pub(super) ret: Option<i64>,
     /// `ENOENT`, or `ERESTARTSYS` after `?`.
     pub(super) errno: Option<&'a [u8]>,
@@ -49,12 +49,19 @@ pub(super) fn result(text: &[u8]) -> Result<CallResult<'_>, BadResult> {
         return Ok(result);
     }
     result.ret = Some(c_int(value).ok_or(BadResult::NoValue(at))?);
+    result.ret = outer_id(after).or(result.ret);
     if after.first() == Some(&b'<') {
         result.path = decoration_end(value_text, value_end).map(|e| &value_text[value_end + 1..e - 1]);
     } else if result.ret.is_some_and(|v| v < 0) {
         result.errno = error_name(after);
     }
     Ok(result)
+}
+
+/// `--decode-pids=pidns` adds ` /* 1236 in strace's PID NS */`: the same process as strace sees it.
+fn outer_id(after: &[u8]) -> Option<i64> {
+    let text = after.strip_suffix(b" in strace's PID NS */")?;
+    dec_i64(&text[memchr::memmem::rfind(text, b"/* ")? + 3..])
 }
 
 /// The word after the value, if it is a symbolic error.
@@ -119,6 +126,8 @@ mod tests {
             (" = 1 ([{fd=3, revents=POLLIN}]) <0.000010>", r(Some(1), None, None, Some(10_000))),
             (" = 0x8002 (flags O_RDWR|O_LARGEFILE)", r(Some(0x8002), None, None, None)),
             (" = 5 (INJECTED)", r(Some(5), None, None, None)),
+            (" = 5 /* 1236 in strace's PID NS */ <0.000010>", r(Some(1236), None, None, Some(10_000))),
+            (" = 5<sh> /* 1236 in strace's PID NS */", r(Some(1236), None, Some("sh"), None)),
             (" = 18446744073709551615", r(Some(-1), None, None, None)),
             ("", Err(BadResult::NoEquals(0))),
             ("  x", Err(BadResult::NoEquals(2))),

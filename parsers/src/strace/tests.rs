@@ -481,3 +481,18 @@ fn few_calls_before_a_table_are_a_log_of_calls() {
     let table = &text[text.iter().position(|b| *b == b'%').unwrap()..];
     assert_eq!(id(table), Some("strace-summary"));
 }
+
+#[test]
+fn decoded_process_ids_link_tasks() {
+    let text = "[pid 1234<my prog>] 1.000001 kill(1235<other (x)>, SIGTERM) = 0 <0.000010>\n\
+        1234<my prog> 1.000002 wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 1235<other>\n\
+        1234<my prog> 1.000003 clone(child_stack=NULL, flags=SIGCHLD) = 5 /* 1236 in strace's PID NS */\n\
+        1234<my prog> 1.000004 kill(5 /* 1236 in strace's PID NS */, SIGTERM) = 0\n\
+        1236<x> 1.000005 +++ killed by SIGTERM +++\n";
+    let (rows, diag) = parse(text);
+    let got: Vec<_> = rows.syscalls.iter().map(|s| (s.tid, s.call.as_str(), s.ret)).collect();
+    let of = |call, ret| (1234, call, Some(ret));
+    assert_eq!(got, [of("kill", 0), of("wait4", 1235), of("clone", 1236), of("kill", 0)]);
+    assert_eq!(diag.rejected(), 0);
+    assert!(rows.processes.contains(&(1236, Some(1234), Some("x".into()))), "{:?}", rows.processes);
+}

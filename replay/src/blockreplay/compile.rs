@@ -78,8 +78,8 @@ struct Facts {
 impl Facts {
     fn note(&mut self, row: &BlockRow<'_>) {
         match row.action {
-            "Q" => self.devices.entry(row.dev).or_default().queued += 1,
-            "D" => self.devices.entry(row.dev).or_default().dispatched += 1,
+            "Q" => self.devices.entry(row.device()).or_default().queued += 1,
+            "D" => self.devices.entry(row.device()).or_default().dispatched += 1,
             "P" => self.plugs = true,
             "G" => self.gets = true,
             _ => {}
@@ -221,11 +221,11 @@ impl Compiler {
 
     /// The device of a row. In the first pass the first Q or D of a device says what it is taken for.
     fn device(&mut self, row: &BlockRow<'_>) -> Option<(u16, bool)> {
-        if let Some(&known) = self.devices.get(&row.dev) {
+        if let Some(&known) = self.devices.get(&row.device()) {
             return Some(known);
         }
         match row.action {
-            "Q" | "D" if self.seen.is_none() => self.add_device(row.dev, row.action == "D"),
+            "Q" | "D" if self.seen.is_none() => self.add_device(row.device(), row.action == "D"),
             _ => None,
         }
     }
@@ -263,8 +263,16 @@ impl Compiler {
         if row.action == "P" {
             self.withdraw();
         }
-        let Some((dev, from_dispatches)) = self.device(row) else { return };
         let at = Nanos(u64::try_from(row.time_ns).unwrap_or(0));
+        if row.dev.is_none() {
+            // ftrace names no device: a task has one plug list, whatever lies in it.
+            match row.action {
+                "P" => return self.plug(row),
+                "U" | "UT" => return self.unplug(row, at),
+                _ => {}
+            }
+        }
+        let Some((dev, from_dispatches)) = self.device(row) else { return };
         let nr = row.len_bytes.and_then(|l| u64::try_from(l).ok()).unwrap_or(0) / SECTOR_BYTES;
         let sector = row.sector_512.and_then(|s| u64::try_from(s).ok());
         match row.action {

@@ -23,7 +23,7 @@ fn modern(policy: &str) -> Config {
 fn row(us: i64, action: &'static str, rwbs: &'static str, sector: i64, nr: i64, pid: i64) -> BlockRow<'static> {
     BlockRow {
         time_ns: us * 1000,
-        dev: 8 << 20,
+        dev: Some(8 << 20),
         action,
         rwbs,
         sector_512: Some(sector),
@@ -199,7 +199,7 @@ fn the_oldest_or_the_newest_request_of_a_plug_list_tells_when_it_has_to_go() {
 #[test]
 fn what_a_trace_shows_late_counts_from_the_start() {
     // Two bios close to each other before the first P, the device's D before its Q, and a device that only passes bios on.
-    let above = |us: i64, sector: i64| BlockRow { dev: 9 << 20, ..row(us, "Q", "R", sector, 8, 1) };
+    let above = |us: i64, sector: i64| BlockRow { dev: Some(9 << 20), ..row(us, "Q", "R", sector, 8, 1) };
     let mut rows = vec![
         row(0, "D", "R", 700, 8, 7),
         above(1, 90),
@@ -334,4 +334,23 @@ fn the_lock_up_of_0_01_needs_a_command_in_service() {
     };
     assert_eq!(done(vec![1]), (4, true), "the disk idles at submission 1: no interrupt meets it");
     assert_eq!(done(vec![2]), (2, false), "at submission 2 it works: nothing is started any more");
+}
+
+#[test]
+fn plugs_without_a_device_count_for_their_task() {
+    // As blktrace prints them, and as ftrace does.
+    let rows = |dev: Option<i64>| {
+        let bare = |us, action, pid| BlockRow { dev, ..bare(us, action, pid) };
+        [
+            row(0, "Q", "W", 0, 8, 1),
+            bare(1, "P", 1),
+            row(2, "Q", "W", 8, 8, 1),
+            row(5, "Q", "R", 900, 8, 2),
+            row(30, "Q", "W", 16, 8, 1),
+            bare(90, "U", 1),
+        ]
+    };
+    let (named, unnamed) = (program(&rows(Some(8 << 20))), program(&rows(None)));
+    assert_eq!(named.actions, unnamed.actions);
+    assert_eq!((unnamed.actions[3].hold_ns, unnamed.devices.len()), (60_000, 1));
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, BufReader, Cursor, Read};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +59,13 @@ impl Compression {
         }
     }
 
+    /// The kind that a file's name claims (`log.gz`).
+    pub fn of_name(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?;
+        let known = [("gz", Self::Gzip), ("zst", Self::Zstd), ("xz", Self::Xz), ("bz2", Self::Bzip2)];
+        known.into_iter().find(|(name, _)| extension.eq_ignore_ascii_case(name)).map(|(_, kind)| kind)
+    }
+
     /// A decoder for a stream that begins with `first`.
     pub(super) fn decoder(self, first: Vec<u8>, rest: SharedRaw) -> io::Result<Decoder> {
         let stored = Cursor::new(first).chain(rest);
@@ -94,6 +102,20 @@ pub(super) enum Decoder {
 }
 
 impl Decoder {
+    /// Stored bytes that were read and that the decoder has not taken.
+    pub(super) fn waiting_bytes(&self) -> u64 {
+        let stored = match self {
+            Self::None(_) => return 0,
+            Self::Gzip(d) => d.get_ref(),
+            Self::Zstd(d) => d.get_ref(),
+            Self::Xz(d) => d.get_ref(),
+            Self::Bzip2(d) => d.get_ref(),
+        };
+        let (first, _) = stored.get_ref().get_ref();
+        let unread = first.get_ref().len() as u64 - first.position().min(first.get_ref().len() as u64);
+        stored.buffer().len() as u64 + unread
+    }
+
     /// Decode into `buf`: how many bytes came, and the error that stopped it, if one did. Bytes may come with the error:
     /// the xz decoder fills the buffer and only then meets what it cannot decode.
     pub(super) fn decode(&mut self, buf: &mut [u8]) -> (usize, io::Result<()>) {

@@ -175,7 +175,13 @@ impl Input {
         if self.raw.failed() || self.compression == Compression::None {
             return Error::io(path, Doing::Reading, error);
         }
-        Error::Undecodable { path, compression: self.compression, at_bytes: self.raw.bytes_taken(), source: error }
+        Error::Undecodable {
+            path,
+            compression: self.compression,
+            at_bytes: self.raw.bytes_taken().saturating_sub(self.decoder.waiting_bytes()),
+            text_bytes: self.text_bytes,
+            source: error,
+        }
     }
 
     /// End: reads what is left of the stored bytes (for the hash) and checks that the file did not change meanwhile.

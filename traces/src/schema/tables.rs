@@ -132,7 +132,7 @@ table! {
     builder BlockBuilder, view BlockView,
     {
         time_ns: Int ~ delta,
-        dev: Int,
+        dev: OptInt,
         cpu: OptInt,
         seq: OptInt ~ delta,
         action: Word,

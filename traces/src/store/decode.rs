@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::{Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -109,7 +110,7 @@ impl Decoding<'_> {
         let schema = T::schema();
         let same = stored.schema().fields().len() == schema.fields().len()
             && stored.schema().fields().iter().zip(schema.fields()).all(|(a, b)| {
-                a.name() == b.name() && a.data_type() == b.data_type() && a.is_nullable() == b.is_nullable()
+                a.name() == b.name() && a.data_type() == b.data_type() && a.is_nullable() <= b.is_nullable()
             });
         if !same {
             return Err(self.damaged(format!("its columns are not those of table {}", T::NAME)));
@@ -121,7 +122,14 @@ impl Decoding<'_> {
             return Err(self.damaged("its row groups are not as this program writes them"));
         }
         guarded(|| {
-            let options = ArrowReaderOptions::new().with_schema(T::read_schema());
+            // A column that may be null now may have been written when it could not.
+            let fields = T::read_schema()
+                .fields()
+                .iter()
+                .zip(stored.schema().fields())
+                .map(|(field, stored)| Field::clone(field).with_nullable(stored.is_nullable()))
+                .collect::<Vec<_>>();
+            let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields)));
             let read = ArrowReaderMetadata::try_new(Arc::clone(meta), options)?;
             let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, read).with_batch_size(BATCH_ROWS);
             match wanted {
@@ -145,5 +153,35 @@ fn guarded<T>(open: impl FnOnce() -> parquet::errors::Result<T>) -> std::result:
     match catch_unwind(AssertUnwindSafe(open)) {
         Ok(opened) => opened.map_err(|e| e.to_string()),
         Err(_) => Err(GAVE_UP.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::BlockRow;
+    use crate::schema::{Blocks, RowBuilder, RowView};
+    use arrow::array::Array as _;
+    use parquet::arrow::ArrowWriter;
+
+    #[test]
+    fn a_column_that_could_not_be_null_when_it_was_written_is_read() {
+        let mut builder = <Blocks as Table>::Builder::with_capacity(1);
+        builder.push(&BlockRow { time_ns: 5, dev: Some(8 << 20), action: "Q", rwbs: "R", ..BlockRow::default() });
+        let batch = builder.finish().unwrap();
+        let strict = |f: &std::sync::Arc<Field>| Field::clone(f).with_nullable(f.is_nullable() && f.name() != "dev");
+        let schema = Arc::new(Schema::new(batch.schema().fields().iter().map(strict).collect::<Vec<_>>()));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec()).unwrap();
+        assert_eq!(batch.column(1).null_count(), 0);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("part.parquet");
+        let mut writer =
+            ArrowWriter::try_new(File::create(&path).unwrap(), schema, Some(Blocks::writer_properties())).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let mut batches = Decoding { path: &path, rows: 1 }.open::<Blocks>(None, &Arc::new(())).unwrap();
+        let read = batches.next().unwrap().unwrap();
+        let view = <Blocks as Table>::View::new(&read, None).unwrap();
+        assert_eq!((view.row(0).dev, view.row(0).action), (Some(8 << 20), "Q"));
     }
 }
