@@ -175,7 +175,7 @@ impl BlkparseLines {
         let front = self.front(f, dev).map_err(|at| (&BAD_FIELD, at))?;
         let mut row = BlockRow {
             time_ns: front.time_ns,
-            dev: Some(front.dev),
+            dev: named_device(front.action, front.dev),
             cpu: Some(front.cpu),
             seq: Some(front.seq),
             action: front.action,
@@ -367,6 +367,12 @@ pub(crate) fn device(text: &[u8]) -> Option<i64> {
     let comma = text.iter().position(|b| *b == b',')?;
     let (major, minor) = (dec_i64(&text[..comma])?, dec_i64(&text[comma + 1..])?);
     (major < 1 << 32 && minor < 1 << 20).then_some(major << 20 | minor)
+}
+
+/// The device of an event. Linux has no plug of device 0,0: it stands for none, where ftrace's plugs were exported.
+#[inline]
+fn named_device(action: &str, dev: i64) -> Option<i64> {
+    (dev != 0 || !matches!(action, "P" | "U" | "UT")).then_some(dev)
 }
 
 /// The action letters that blkparse prints.

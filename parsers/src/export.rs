@@ -272,6 +272,7 @@ mod tests {
   8,0    1        2     0.000002000  4321  Q  DS 128 + 16 [(null)]
   8,0    1        3     0.000003000  4321  P   N [x]
   8,0    1        4     0.000004000  4321  U   N [x] 3
+  0,0    1        4     0.000004500  4321  P   N [x]
   8,0    1        5     0.000005000  4321  X   W 64 / 72 [x]
   8,0    1        6     0.000006000  4321  A   W 64 + 8 <- (8,1) 8
   8,0    1        7     0.000007000  4321  D   R 36 (12 00 ..) [x]
@@ -297,6 +298,8 @@ mod tests {
         first.blocks.iter().for_each(|b| export.block(&b.row()));
         assert_eq!(export.finish().unwrap(), 0);
         assert_eq!(String::from_utf8(out).unwrap(), TEXT);
+        let unnamed: Vec<_> = first.blocks.iter().filter(|b| b.dev.is_none()).map(|b| b.action.as_str()).collect();
+        assert_eq!(unnamed, ["P"], "a plug of no device, as ftrace has it");
     }
 
     #[test]

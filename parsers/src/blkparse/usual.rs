@@ -7,7 +7,7 @@
 use kreplay_traces::event::BlockRow;
 use kreplay_traces::units::SECTOR_BYTES;
 
-use super::action;
+use super::{action, named_device};
 use crate::num::{dec_at, nine_digits};
 
 /// A line, with the time still in the two numbers that were printed.
@@ -40,7 +40,7 @@ pub(super) fn usual(line: &str) -> Option<Usual<'_>> {
     let rwbs = line.get(start..end).filter(|w| w.bytes().all(|b| b.is_ascii_uppercase()))?;
     let at = gap(text, end)?;
     let mut row = BlockRow {
-        dev: Some(major << 20 | minor),
+        dev: named_device(action, major << 20 | minor),
         cpu: Some(cpu),
         seq: Some(seq),
         action,
