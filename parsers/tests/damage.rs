@@ -61,9 +61,9 @@ fn a_log_damaged_at_its_beginning_is_called_damaged_with_the_place() {
     let IngestError::Store(Error::Undecodable { at_bytes, .. }) = error("a.bz2") else { panic!("{}", error("a.bz2")) };
     assert!((200..bzip2(&log()).len() as u64).contains(&at_bytes), "{at_bytes}");
     let said = error("a.bz2").to_string();
-    assert!(said.contains(&format!("the bzip2 data is damaged at byte {at_bytes} (")), "{said}");
+    assert!(said.contains(&format!("the bzip2 data is damaged near byte {at_bytes} (")), "{said}");
     assert!(said.contains("bytes of text came before that"), "{said}");
-    assert!(error("b.gz").to_string().contains("the gzip data is damaged at byte 0"), "{}", error("b.gz"));
+    assert!(error("b.gz").to_string().contains("the gzip data is damaged near byte 0"), "{}", error("b.gz"));
     assert!(error("c").to_string().contains("no known log format"));
 }
 
@@ -72,7 +72,7 @@ fn the_other_inputs_are_read() {
     let files = Files::new(&[("a.bz2", &damaged()), ("b.bz2", &bzip2(&log())), ("c.log", &log())]);
     let (report, manifest) = files.read(&["a.bz2", "b.bz2", "c.log"], &Options::default()).unwrap();
     assert_eq!(manifest.counts["syscall"], 10_000);
-    assert!(report.skipped[0].unreadable && report.skipped[0].why.starts_with("the bzip2 data is damaged at byte"));
+    assert!(report.skipped[0].unreadable && report.skipped[0].why.starts_with("the bzip2 data is damaged near byte"));
     let (report, manifest) = files.read(&[""], &Options::default()).unwrap();
     assert_eq!((manifest.counts["syscall"], report.skipped.len(), report.skipped[0].unreadable), (10_000, 1, true));
     let strict = Options { strict: true, ..Options::default() };
@@ -87,7 +87,7 @@ fn what_came_before_the_damage_is_kept() {
     let at = packed.len() - 3000;
     packed[at] ^= 0x55;
     let files = Files::new(&[("a.bz2", &packed), ("b.bz2", &bzip2(&log())[..at])]);
-    for (name, what) in [("a.bz2", "is damaged at byte"), ("b.bz2", "ends early, at byte")] {
+    for (name, what) in [("a.bz2", "is damaged near byte"), ("b.bz2", "ends early, at byte")] {
         let (report, manifest) = files.read(&[name], &Options::default()).unwrap();
         let cut = report.inputs[0].cut.as_ref().unwrap().to_string();
         assert!(cut.contains(what) && manifest.counts["syscall"] > 1000, "{cut}: {}", manifest.counts["syscall"]);

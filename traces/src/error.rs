@@ -109,7 +109,7 @@ pub enum Error {
     },
     /// Compressed bytes that cannot be decoded: cut, damaged, or asking for more memory than is allowed.
     #[error(
-        "{}: the {compression} data {} at byte {at_bytes} ({source}); {text_bytes} bytes of text came before that",
+        "{}: the {compression} data {} byte {at_bytes} ({source}); {text_bytes} bytes of text came before that",
         path.display(), fault(source)
     )]
     Undecodable {
@@ -117,8 +117,8 @@ pub enum Error {
         path: PathBuf,
         /// Kind of compression.
         compression: Compression,
-        /// Stored bytes that the decoder had taken when it failed. The fault lies there or before: a checksum tells of it at
-        /// the end of its block only.
+        /// Stored bytes that the decoder had taken when it failed. The fault lies there, before it in the same block (a
+        /// checksum tells only at its end), or for zstd in the block that begins there.
         at_bytes: u64,
         /// Decompressed bytes that came before.
         text_bytes: u64,
@@ -213,9 +213,9 @@ impl Error {
 /// What is wrong with compressed data, in words.
 fn fault(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::UnexpectedEof => "ends early,",
-        _ if source.to_string().contains("memory") => "asks for more memory than is allowed,",
-        _ => "is damaged",
+        io::ErrorKind::UnexpectedEof => "ends early, at",
+        _ if source.to_string().contains("memory") => "asks for more memory than is allowed, at",
+        _ => "is damaged near",
     }
 }
 
