@@ -301,6 +301,8 @@ pub enum Balance {
 pub enum Lookup {
     /// Look.
     Look,
+    /// Look for the name of a file that is about to be made.
+    New,
     /// The directory block is in.
     Directory,
     /// The inode's block is in.
