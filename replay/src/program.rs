@@ -137,6 +137,13 @@ pub enum Op {
         /// Area.
         area: AreaId,
     },
+    /// fork: a child that is about to be started maps an anonymous area of its parent as well, with its parent's pages.
+    Share {
+        /// Area.
+        area: AreaId,
+        /// Child.
+        task: TaskId,
+    },
     /// `count` touches of an area's pages, `stride` pages apart.
     Touch {
         /// Area.

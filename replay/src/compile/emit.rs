@@ -156,6 +156,7 @@ fn fills(op: Op, index: usize) -> Filled {
         Op::Cpu { .. }
         | Op::Spawn { .. }
         | Op::Map { .. }
+        | Op::Share { .. }
         | Op::Unmap { .. }
         | Op::Mark { .. }
         | Op::Close { .. }

@@ -89,7 +89,7 @@ impl Memory {
         self.mms.len() - 1
     }
 
-    /// A user goes; with the last one everything is unmapped. Returns the areas whose last part went.
+    /// A user goes; with the last one everything is unmapped. Returns the areas that the space mapped.
     pub(super) fn leave(&mut self, mm: MmId) -> Vec<AreaId> {
         let m = &mut self.mms[mm];
         m.users = m.users.saturating_sub(1);
@@ -97,7 +97,25 @@ impl Memory {
             return Vec::new();
         }
         let vmas = std::mem::take(&mut m.vmas);
-        vmas.values().filter_map(|v| self.drop_piece(v.area)).collect()
+        let mut gone: Vec<AreaId> = vmas.values().map(|v| v.area).collect();
+        gone.iter().for_each(|a| self.areas[*a as usize].pieces -= 1);
+        gone.sort_unstable();
+        gone.dedup();
+        gone
+    }
+
+    /// Private anonymous areas of an address space, in the order of their addresses, each once.
+    pub(super) fn private_areas(&self, mm: MmId) -> Vec<AreaId> {
+        let mut out: Vec<AreaId> = Vec::new();
+        for v in self.mms[mm].vmas.values() {
+            let a = &self.areas[v.area as usize];
+            if a.private && a.file.is_none() && out.last() != Some(&v.area) {
+                out.push(v.area);
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        out
     }
 
     pub(super) fn area(&self, area: AreaId) -> &AreaState {
@@ -147,9 +165,9 @@ impl Memory {
         (area, to - from)
     }
 
-    /// Unmap `[addr, addr + len)`. Returns the areas whose last part went.
+    /// Unmap `[addr, addr + len)`. Returns the areas that the space maps no more.
     pub(super) fn unmap(&mut self, mm: MmId, addr: u64, len: u64) -> Vec<AreaId> {
-        self.take(mm, addr, len).into_iter().filter_map(|(_, v)| self.drop_piece(v.area)).collect()
+        self.take(mm, addr, len).into_iter().filter_map(|(_, v)| self.drop_piece(mm, v.area)).collect()
     }
 
     /// Move a mapping (mremap). Returns the areas that the target replaced in full, and whether anything was there.
@@ -160,7 +178,7 @@ impl Memory {
         for (start, v) in moved {
             let at = new.saturating_add(start - old);
             if start - old >= new_len {
-                gone.extend(self.drop_piece(v.area));
+                gone.extend(self.drop_piece(mm, v.area));
                 continue;
             }
             let end = at.saturating_add(v.end - start).min(new.saturating_add(new_len));
@@ -184,7 +202,7 @@ impl Memory {
     }
 
     /// Replace what leads to `area` in `mm` by an area of its own of the same size. Returns the new area, and the old
-    /// one if that was its last part.
+    /// one, which the space maps no more.
     pub(super) fn privatise(&mut self, mm: MmId, task: usize, area: AreaId) -> (AreaId, Option<AreaId>) {
         let own = u32::try_from(self.areas.len()).expect("fewer than 2^32 mappings");
         let template = self.areas[area as usize].clone();
@@ -195,7 +213,7 @@ impl Memory {
         }
         let old = &mut self.areas[area as usize];
         old.pieces -= pieces;
-        let gone = (old.pieces == 0).then_some(area);
+        let gone = Some(area);
         self.areas.push(AreaState { task, reach: 0, pieces, owner: mm, ..template });
         (own, gone)
     }
@@ -210,10 +228,11 @@ impl Memory {
         self.find(mm, addr).and_then(|h| self.areas[h.area as usize].file).map(|(f, _)| f)
     }
 
-    fn drop_piece(&mut self, area: AreaId) -> Option<AreaId> {
+    /// A part of an area is unmapped in a space; the area if the space has no other part of it.
+    fn drop_piece(&mut self, mm: MmId, area: AreaId) -> Option<AreaId> {
         let a = &mut self.areas[area as usize];
         a.pieces -= 1;
-        (a.pieces == 0).then_some(area)
+        (a.pieces == 0 || !self.mms[mm].vmas.values().any(|v| v.area == area)).then_some(area)
     }
 
     /// Take the stretches of a range out, splitting those that reach beyond it.
@@ -267,7 +286,7 @@ mod tests {
         let (a, _) = m.map(mm, 0, 10 * P, 2 * P, None, true);
         let child = m.copy(mm);
         let (b, gone) = m.map(mm, 0, 10 * P, 2 * P, None, true);
-        assert!(gone.is_empty(), "the child still maps the old area");
+        assert_eq!(gone, [a], "the child still maps the old area, its parent no more");
         assert_eq!(m.find(mm, 10 * P).map(|h| h.area), Some(b));
         let (own, old) = m.privatise(child, 1, a);
         assert_eq!(old, Some(a));

@@ -13,6 +13,7 @@ pub mod generations;
 pub mod lru;
 pub mod namecache;
 pub mod page;
+pub mod sharing;
 pub mod swapspace;
 pub mod unmap;
 pub mod workingset;
@@ -382,7 +383,7 @@ impl Mm {
         debug_assert!(!self.page(id).any(flag::SWAP_CACHE));
         self.lru_del(id);
         let p = self.page_mut(id);
-        p.flags &= flag::ANON | flag::SWAPPED;
+        p.flags &= flag::ANON | flag::SWAPPED | flag::SHARED_SLOT;
         let zone = p.zone;
         self.hot[id as usize] = 0;
         self.anon_pages -= 1;
@@ -406,7 +407,7 @@ impl Mm {
         self.clear(id, flag::SWAP_CACHE);
         self.cache_pages -= 1;
         self.swap_cache_pages -= 1;
-        if !self.page(id).any(flag::SWAPPED) {
+        if !self.page(id).any(flag::SWAPPED | flag::SHARED_SLOT) {
             self.free_slot(id);
         }
     }
@@ -536,6 +537,13 @@ impl Mm {
         self.zones.give(zone);
     }
 
+    /// More pages than these are not promised to anybody who maps anonymous memory: page cache, free frames and free swap,
+    /// the swap cache once more for what it will give back, and unused names (`vm_enough_memory` of 2.4).
+    pub fn commit_limit(&self) -> u64 {
+        let caches = self.cache_pages + self.swap_cache_pages + self.names.slab_pages();
+        caches + self.zones.free() + u64::from(self.swap.free())
+    }
+
     /// Shrink dentry and inode caches by a share of their unused entries.
     pub fn shrink_names(&mut self, divisor: u32) {
         let before = self.names.dentries() + self.names.inodes();
@@ -638,6 +646,10 @@ impl Mm {
         } else if p.has(flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY) {
             h |= noop::LOAD | noop::STORE;
         }
+        if p.any(flag::SHARED) {
+            // Write-protected: the first store makes a copy.
+            h &= !noop::STORE;
+        }
         self.hot[id as usize] = h;
     }
 
@@ -654,7 +666,7 @@ impl Mm {
             if p.list != List::None && !p.any(flag::PRESENT) {
                 return Err(format!("page {id} is on {:?} without a frame", p.list));
             }
-            let refers = p.any(flag::SWAP_CACHE | flag::SWAPPED);
+            let refers = p.any(flag::SWAP_CACHE | flag::SWAPPED | flag::SHARED_SLOT);
             if refers != (p.slot != 0) {
                 return Err(format!("page {id} slot {} flags {:#x}", p.slot, p.flags));
             }

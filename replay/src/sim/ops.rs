@@ -7,7 +7,7 @@ use super::task::{At, OpCursor, Wait};
 use super::{Ofd, Pacing, Sim};
 use crate::mm::page::flag;
 use crate::program::{Op, TaskProgram};
-use crate::results::{Blame, CallOp, CallRow, Cause, MarkRow, ResultSink};
+use crate::results::{Blame, CallOp, CallRow, Cause, EventKind, EventRow, MarkRow, ResultSink};
 use kreplay_traces::units::{Bytes, Nanos};
 
 /// How late a precise sleep may end so that timers fire together (`timer_slack_ns`).
@@ -142,12 +142,16 @@ impl Sim<'_> {
                 None
             }
             Op::Map { area } => {
-                let a = program.areas[area as usize];
-                self.mm.spaces.map(t, area, a.first_page, a.pages);
+                self.map_area(t, area, sink);
                 None
             }
             Op::Unmap { area } => {
                 self.unmap_area(t, area);
+                None
+            }
+            Op::Share { area, task } => {
+                let a = program.areas[area as usize];
+                self.mm.share_area(task, area, a.first_page, a.pages);
                 None
             }
             Op::Sleep { time } if self.config.machine.precise_sleeps => {
@@ -194,7 +198,7 @@ impl Sim<'_> {
         if let Some(flow) = flow {
             return flow;
         }
-        if !matches!(op, Op::Read { .. } | Op::Write { .. } | Op::Mark { .. } | Op::Touch { .. }) {
+        if !matches!(op, Op::Read { .. } | Op::Write { .. } | Op::Mark { .. } | Op::Touch { .. } | Op::Share { .. }) {
             self.charge(self.config.machine.syscall_ns);
         }
         self.finish_plug(t);
@@ -262,6 +266,7 @@ impl Sim<'_> {
             Op::Post { .. } => (CallOp::Post, None, None, None),
             Op::Await { .. } => (CallOp::Await, None, None, None),
             Op::Spawn { .. } => (CallOp::Spawn, None, None, None),
+            Op::Share { .. } => return,
             Op::Cpu { .. } => (CallOp::Cpu, None, None, None),
             Op::Mark { .. } => return,
         };
@@ -281,11 +286,16 @@ impl Sim<'_> {
         });
     }
 
-    fn end_task(&mut self, t: u32, _sink: &mut dyn ResultSink) -> Flow {
-        self.finish_plug(t);
+    /// `exit_mm`: the task's address space goes.
+    pub(super) fn exit_memory(&mut self, t: u32) {
         for area in self.mm.spaces.areas(t) {
             self.unmap_area(t, area);
         }
+    }
+
+    fn end_task(&mut self, t: u32, _sink: &mut dyn ResultSink) -> Flow {
+        self.finish_plug(t);
+        self.exit_memory(t);
         let program = &self.program.tasks[t as usize];
         let local = self.local_now();
         let task = &mut self.tasks[t as usize];
@@ -327,6 +337,7 @@ impl Sim<'_> {
     fn spawn(&mut self, t: u32, task: u32) {
         if self.tasks[task as usize].wait == Wait::Start {
             self.halve_slice(t, task);
+            self.mm.spaces.fork(t, task);
             self.tasks[task as usize].wait = Wait::Time;
             let at = self.local_now();
             self.events.push(at, Event::Wake(task));
@@ -388,11 +399,33 @@ impl Sim<'_> {
         self.mm.names.set_inode_dirty(file, true);
     }
 
-    fn unmap_area(&mut self, t: u32, area: u32) {
-        if !self.mm.spaces.unmap(t, area) {
+    /// mmap. Anonymous memory is refused if there is less left than it could come to need (`vm_enough_memory`); a program
+    /// that does not get its memory ends here.
+    fn map_area(&mut self, t: u32, area: u32, sink: &mut dyn ResultSink) {
+        let a = self.program.areas[area as usize];
+        if a.file.is_none() && u64::from(a.pages) >= self.mm.commit_limit() {
+            let text = format!("mmap of {} pages refused: {}", a.pages, self.program.tasks[t as usize].name);
+            sink.event(&EventRow { time: self.local_now(), task: Some(t), kind: EventKind::AllocFailure, text });
+            self.tasks[t as usize].dying = true;
             return;
         }
+        self.mm.spaces.map(t, area, a.first_page, a.pages);
+    }
+
+    fn unmap_area(&mut self, t: u32, area: u32) {
         let a = self.program.areas[area as usize];
+        match self.mm.spaces.unmap(t, area) {
+            None => return,
+            Some(Some(copied)) => {
+                for (id, entry) in (a.first_page..).zip(copied) {
+                    if self.mm.drop_copied(id, entry) {
+                        self.free_anon(id);
+                    }
+                }
+                return;
+            }
+            Some(None) => {}
+        }
         for id in a.first_page..a.first_page + a.pages {
             if a.file.is_some() {
                 let p = *self.mm.page(id);
