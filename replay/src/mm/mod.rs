@@ -538,10 +538,15 @@ impl Mm {
     }
 
     /// More pages than these are not promised to anybody who maps anonymous memory: page cache, free frames and free swap,
-    /// the swap cache once more for what it will give back, and unused names (`vm_enough_memory` of 2.4).
+    /// the swap cache once more for what it will give back, and unused names (`vm_enough_memory` of 2.4); of 2.2: page cache,
+    /// free frames and free swap, less 6 % of memory.
     pub fn commit_limit(&self) -> u64 {
-        let caches = self.cache_pages + self.swap_cache_pages + self.names.slab_pages();
-        caches + self.zones.free() + u64::from(self.swap.free())
+        let free = self.cache_pages + self.zones.free() + u64::from(self.swap.free());
+        if self.clock.is_some() {
+            let frames: u64 = self.zones.zone.iter().map(|z| z.size).sum();
+            return free.saturating_sub(frames * 6 / 100);
+        }
+        free + self.swap_cache_pages + self.names.slab_pages()
     }
 
     /// Shrink dentry and inode caches by a share of their unused entries.

@@ -132,7 +132,8 @@ impl Program {
                 }
                 Op::Map { area } | Op::Unmap { area } => (area as usize) < self.areas.len(),
                 Op::Share { area, task } => {
-                    (task as usize) < self.tasks.len() && self.areas.get(area as usize).is_some_and(|a| a.file.is_none())
+                    (task as usize) < self.tasks.len()
+                        && self.areas.get(area as usize).is_some_and(|a| a.file.is_none())
                 }
                 Op::Touch { area, first, count, stride, .. } => self.areas.get(area as usize).is_some_and(|a| {
                     let last = u64::from(first) + u64::from(count.saturating_sub(1)) * u64::from(stride);

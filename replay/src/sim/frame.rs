@@ -260,6 +260,8 @@ pub enum Commit {
 pub enum Alloc {
     /// Try the watermarks.
     Try,
+    /// Try them again after reclaim (aging kernels).
+    Again,
     /// Reclaim for it.
     Rebalance,
     /// Reclaim is over.

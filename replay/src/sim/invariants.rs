@@ -221,7 +221,13 @@ fn every_kernel_conserves_them() {
     assert!(KERNELS.len() > 30, "{}", KERNELS.len());
     let failed: Vec<String> = KERNELS
         .par_iter()
-        .flat_map(|(name, c)| tasks.iter().zip([false, true].into_iter().cycle()).filter_map(|(t, forks)| check(name, c, t, forks).err()).collect::<Vec<_>>())
+        .flat_map(|(name, c)| {
+            tasks
+                .iter()
+                .zip([false, true].into_iter().cycle())
+                .filter_map(|(t, forks)| check(name, c, t, forks).err())
+                .collect::<Vec<_>>()
+        })
         .collect();
     assert_eq!(failed, Vec::<String>::new());
 }

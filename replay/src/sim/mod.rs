@@ -18,6 +18,7 @@ mod extents;
 mod fault;
 mod filemap;
 mod flusher;
+mod goodness;
 mod initial;
 mod io;
 mod journal;
@@ -225,6 +226,7 @@ pub struct Sim<'p> {
     events: EventQueue,
     run_queue: VecDeque<u32>,
     running: Vec<Option<u32>>,
+    choice: goodness::Choice,
     slice_end: Vec<Nanos>,
     in_flight: Vec<Option<InFlight>>,
     now: Nanos,
@@ -356,6 +358,7 @@ impl<'p> Sim<'p> {
             events: EventQueue::default(),
             run_queue: VecDeque::new(),
             running: vec![None; cpus],
+            choice: goodness::Choice::new(config.machine.scheduler, cpus),
             slice_end: vec![Nanos::ZERO; cpus],
             in_flight: Vec::new(),
             now: Nanos::ZERO,

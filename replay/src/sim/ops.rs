@@ -5,6 +5,7 @@ use super::frame::Frame;
 use super::sched::Flow;
 use super::task::{At, OpCursor, Wait};
 use super::{Ofd, Pacing, Sim};
+use crate::config::AllocPolicy;
 use crate::mm::page::flag;
 use crate::program::{Op, TaskProgram};
 use crate::results::{Blame, CallOp, CallRow, Cause, EventKind, EventRow, MarkRow, ResultSink};
@@ -27,7 +28,7 @@ impl Sim<'_> {
     pub(super) fn step_program(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
         // Back in user mode: a task that was woken meanwhile goes first, since sleepers have the better goodness.
         if std::mem::take(&mut self.resched) && !self.run_queue.is_empty() && self.running.iter().all(Option::is_some) {
-            return Flow::Yield;
+            return Flow::Preempt;
         }
         let program: &TaskProgram = &self.program.tasks[t as usize];
         let local = self.local_now();
@@ -399,11 +400,12 @@ impl Sim<'_> {
         self.mm.names.set_inode_dirty(file, true);
     }
 
-    /// mmap. Anonymous memory is refused if there is less left than it could come to need (`vm_enough_memory`); a program
-    /// that does not get its memory ends here.
+    /// mmap. The 2.2 and 2.4 kernels refuse anonymous memory if there is less left than the trace goes on to touch of it
+    /// (`vm_enough_memory`, which counts the whole mapping); a program that does not get its memory ends here.
     fn map_area(&mut self, t: u32, area: u32, sink: &mut dyn ResultSink) {
         let a = self.program.areas[area as usize];
-        if a.file.is_none() && u64::from(a.pages) >= self.mm.commit_limit() {
+        let counts = self.config.alloc.policy != AllocPolicy::Watermarks;
+        if counts && a.file.is_none() && u64::from(a.pages) >= self.mm.commit_limit() {
             let text = format!("mmap of {} pages refused: {}", a.pages, self.program.tasks[t as usize].name);
             sink.event(&EventRow { time: self.local_now(), task: Some(t), kind: EventKind::AllocFailure, text });
             self.tasks[t as usize].dying = true;
