@@ -133,10 +133,26 @@ pub struct MachineConfig {
     /// Sleeps end when they were asked to (high-resolution timers) and not on a tick.
     #[serde(default, skip_serializing_if = "is_default")]
     pub precise_sleeps: bool,
+    /// What the rest of the recorded machine takes of memory, as its vmstat log tells.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub envelope: Envelope,
     /// What is in the page cache when the trace begins: `cold`, `warm` (what the trace's files held then, so far as it goes in),
     /// or a list as mincore gives it: `PATH` or `PATH:FIRST-LAST,PAGE`, least recently used first, separated by blanks.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cache: String,
+}
+
+/// Whether memory that the recorded machine's other processes had is taken here as well (from a vmstat log in the trace).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Envelope {
+    /// Nothing is taken.
+    #[default]
+    None,
+    /// As much as recorded.
+    Recorded,
+    /// The same share of memory as recorded.
+    Scaled,
 }
 
 /// Choice among ready tasks.

@@ -5,9 +5,11 @@
 //! *Page ids* number, in order: each file's pages, each anonymous area's pages; a file's or area's pages are
 //! consecutive. Offsets and descriptors are resolved: operations name open file descriptions and byte ranges.
 
+mod memory;
 mod summary;
 mod validate;
 
+pub use memory::RecordedMemory;
 pub use summary::ProgramSummary;
 pub use validate::InvalidProgram;
 
@@ -492,6 +494,8 @@ pub struct Program {
     pub marks: Vec<String>,
     /// Page ids in use (files and areas).
     pub pages: u32,
+    /// What the recorded machine's memory was used for.
+    pub memory: RecordedMemory,
     /// How much of it rests on assumptions.
     pub coverage: Coverage,
 }

@@ -101,6 +101,8 @@ pub struct Mm {
     first_pages: Vec<(u32, u32)>,
     buffer_heads: u64,
     slab: [u64; 2],
+    /// Frames by zone that the rest of the recorded machine has.
+    pub held: [u64; 2],
     kernel_frames: u64,
 }
 
@@ -185,6 +187,7 @@ impl Mm {
             first_pages,
             buffer_heads: 0,
             slab: [0; 2],
+            held: [0; 2],
             kernel_frames,
         }
     }
@@ -593,6 +596,15 @@ impl Mm {
         self.slab[0] + self.slab[1]
     }
 
+    /// Frames of the kernel image and its tables.
+    pub fn kernel_frames(&self) -> u64 {
+        self.kernel_frames
+    }
+
+    fn held_frames(&self) -> u64 {
+        self.held[0] + self.held[1]
+    }
+
     /// Let slab grow or shrink to what its objects need. The kernel grows it object by object with allocations of its
     /// own; here the frames are taken without waiting, which the watermarks' reserve allows.
     pub fn settle_slab(&mut self) {
@@ -708,7 +720,7 @@ impl Mm {
         }
         Ok(present).and_then(|n| {
             let all: u64 = self.zones.zone.iter().map(|z| z.size).sum();
-            let known = n + self.zones.free() + self.slab_frames() + self.kernel_frames;
+            let known = n + self.zones.free() + self.slab_frames() + self.kernel_frames + self.held_frames();
             if known <= all { Ok(()) } else { Err(format!("{known} frames accounted for, the machine has {all}")) }
         })
     }
@@ -738,6 +750,6 @@ impl Mm {
     pub fn frames_in_hand(&self) -> u64 {
         let present = self.pages.iter().filter(|p| p.any(flag::PRESENT)).count() as u64;
         let all: u64 = self.zones.zone.iter().map(|z| z.size).sum();
-        all - present - self.zones.free() - self.slab_frames() - self.kernel_frames
+        all - present - self.zones.free() - self.slab_frames() - self.kernel_frames - self.held_frames()
     }
 }

@@ -14,6 +14,7 @@ mod charge;
 mod clock;
 mod daemons;
 mod direct;
+mod envelope;
 mod extents;
 mod fault;
 mod filemap;
@@ -45,6 +46,8 @@ mod invariants;
 mod modern_tests;
 #[cfg(test)]
 mod signatures;
+#[cfg(test)]
+mod signatures_aa;
 #[cfg(test)]
 mod tests;
 
@@ -437,6 +440,7 @@ impl<'p> Sim<'p> {
             }
         }
         self.events.push(Nanos::from_secs(1), Event::Sample);
+        self.start_envelope();
     }
 
     /// Let the machine run on after the last foreground task has ended: daemons and devices go on, background tasks end.
@@ -532,6 +536,7 @@ impl<'p> Sim<'p> {
                 self.drain_wakes();
             }
             Event::LinkTick(l) => self.link_tick(l as usize),
+            Event::Envelope => self.follow_envelope(),
             Event::Sample => {
                 let row = self.sample();
                 sink.sample(&row);
