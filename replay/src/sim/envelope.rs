@@ -105,7 +105,9 @@ mod tests {
         let (held, cached, at_end) = play(&[(0, 40_000)], Envelope::Recorded, 65_536).unwrap();
         let kernel = config().machine.reserved;
         assert!((40_000 - kernel - 600..=40_000 - kernel).contains(&held), "{held} KiB held, the kernel has {kernel}");
-        assert!(cached < 65_536 - 40_000 + 600 && at_end == held, "{cached} KiB cached, {at_end} held at the end");
+        assert!(cached < 65_536 - 40_000 + 600, "{cached} KiB cached");
+        // Buffer heads come out of the same memory.
+        assert!((held - 600..=held).contains(&at_end), "{at_end} held at the end");
         // Twice the memory recorded: half of the use.
         let (scaled, ..) = play(&[(0, 80_000)], Envelope::Scaled, 131_072).unwrap();
         assert_eq!(scaled, held);

@@ -10,8 +10,9 @@
 //! for a task's last processor.
 
 use super::Sim;
+use super::frame::Frame;
 use super::task::Wait;
-use crate::config::Scheduler;
+use crate::config::{ReclaimPolicy, Scheduler};
 use crate::program::Op;
 use kreplay_traces::units::Nanos;
 
@@ -74,12 +75,18 @@ impl Sim<'_> {
         self.choice.yielded = Some(t);
     }
 
-    /// A burst of a task that is still ready is over, with `left` of its slice: does it keep its processor?
+    /// A burst of a task that is still ready is over, with `left` of its slice: does it keep its processor? In the kernel it
+    /// does, whatever waits, but for scans that look for themselves.
     pub(super) fn keeps_processor(&mut self, cpu: usize, t: u32, left: Nanos) {
-        let user = matches!(self.current_op(t), Some(Op::Touch { .. } | Op::Cpu { .. }))
-            && self.tasks[t as usize].in_user_mode();
-        let interrupted = (self.config.machine.preempt || user) && std::mem::take(&mut self.resched);
-        if left > Nanos::ZERO && !interrupted {
+        let interruptible = self.config.machine.preempt
+            || match self.tasks[t as usize].top() {
+                Frame::Program => true,
+                Frame::Op => matches!(self.current_op(t), Some(Op::Touch { .. } | Op::Cpu { .. })),
+                Frame::Reclaim => self.config.reclaim.policy == ReclaimPolicy::TwoList,
+                _ => false,
+            };
+        self.resched |= left == Nanos::ZERO;
+        if !(interruptible && std::mem::take(&mut self.resched)) {
             self.choice.processors[cpu].keeps = Some(t);
         }
     }

@@ -245,10 +245,6 @@ impl Task {
         t
     }
 
-    /// Not in the kernel, beyond the operation itself.
-    pub fn in_user_mode(&self) -> bool {
-        matches!(self.top(), Frame::Op | Frame::Program)
-    }
     /// The frame in hand.
     #[inline]
     pub fn top(&self) -> Frame {
