@@ -126,9 +126,6 @@ fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, W
     let mut sink = MemorySink::default();
     let mut sim = Sim::new(&program, &config, 0, Pacing::Closed).map_err(|e| e.to_string())?;
     map_bystanders(&mut sim, &program);
-    if let Some(left) = slice_of_init(&summary.events) {
-        sim.give_slice(0, left);
-    }
     sim.run_on_for(TAIL);
     sim.run(&mut sink, stop).map_err(|e| e.to_string())?;
     let figures = Comparison {
@@ -165,37 +162,6 @@ pub fn prepare(folder: &Path) -> Result<(Program, Config), Why> {
     let mut program = compile(&mut source, &CompileOptions::default()).map_err(|e| e.to_string())?;
     bystanders(&mut program);
     Ok((program, config))
-}
-
-/// What init, which forks the load's processes, had left of its time slice when it began: a child takes over half of it, so it
-/// decides in what order and for how long they first run. The recording does not say it, but when each of them began its first
-/// pass does. `None` if the load does not tell (only hogs do).
-fn slice_of_init(events: &[(f64, String)]) -> Option<Nanos> {
-    const TICK_S: f64 = 0.01;
-    // Longer than all first slices together: init itself had to wait for a new one.
-    const ROUND_S: f64 = 0.1;
-    let mut began: Vec<(u32, f64)> = Vec::new();
-    for (at, event) in events {
-        let numbers = |what: &str| -> Option<Vec<f64>> {
-            event.strip_prefix(what)?.split_ascii_whitespace().map(|n| n.parse().ok()).collect()
-        };
-        if let Some([child, 0.0, us]) = numbers("hogpass proc pass us ").as_deref() {
-            began.push((*child as u32, at - us / 1e6));
-        } else if let Some([child, ..]) = numbers("mmap fail ").as_deref() {
-            began.push((*child as u32, *at));
-        }
-    }
-    let of = |child| began.iter().find(|(c, _)| *c == child).map(|(_, at)| *at);
-    let late = began.iter().filter(|(_, at)| *at > ROUND_S).map(|(c, _)| *c).min();
-    let ticks = match (late, of(0), of(1)) {
-        // Its slice was gone after as many forks.
-        (Some(child @ 1..=4), ..) => 1 << (child - 1),
-        // The second child was no worse than the first, and the newest of equals goes first.
-        (_, Some(first), Some(second)) if second < first => 2,
-        (_, Some(_), Some(second)) => 2 * (second / TICK_S).ceil().clamp(1.0, 10.0) as u64,
-        _ => return None,
-    };
-    Some(Nanos::from_millis(10 * ticks))
 }
 
 /// The other processes of the recorded machine: init, which ran the load and perhaps only waits for its children, and the
@@ -428,26 +394,5 @@ impl Comparison<'_> {
         if let Some(n) = value("inode_active").filter(|n| *n > 100.0) {
             self.add("inodes at end", n, end.inodes as f64, 100.0);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_slice_of_init_is_read_off_the_first_passes() {
-        let events = |e: &[(f64, &str)]| e.iter().map(|(at, e)| (*at, (*e).to_owned())).collect::<Vec<_>>();
-        let left = |e: &[(f64, &str)]| slice_of_init(&events(e)).map(|s| s.get() / 1_000_000);
-        let pass = "hogpass proc pass us ";
-        let (a, b, c) = (format!("{pass}0 0 500000"), format!("{pass}1 0 500000"), format!("{pass}2 0 500000"));
-        // They began after 1, 36 and 56 ms: four ticks, half of eight, went to the first.
-        assert_eq!(left(&[(0.501, &a), (0.536, &b), (0.556, &c)]), Some(80));
-        // The third began after 145 ms.
-        assert_eq!(left(&[(0.501, &b), (0.510, &a), (0.145, "mmap fail 2 0 0")]), Some(20));
-        assert_eq!(left(&[(0.645, &c)]), Some(20));
-        assert_eq!(left(&[(0.510, &a), (0.501, &b)]), Some(20));
-        assert_eq!(left(&[(0.510, &a)]), None);
-        assert_eq!(left(&[(1.0, "workload us 1 0 0")]), None);
     }
 }

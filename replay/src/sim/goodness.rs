@@ -141,7 +141,7 @@ impl Sim<'_> {
     }
 
     /// A task has this much of its slice left now.
-    pub(crate) fn give_slice(&mut self, t: u32, left: Nanos) {
+    pub(super) fn give_slice(&mut self, t: u32, left: Nanos) {
         self.tasks[t as usize].slice = left;
         if let Some(cpu) = self.running.iter().position(|r| *r == Some(t)) {
             self.slice_end[cpu] = self.local_now() + left;
