@@ -328,7 +328,7 @@ impl<'p> Sim<'p> {
         let (flusher, by_age) = if balanced {
             (Frame::Flusher { at: Flush::Idle }, Frame::Journal)
         } else {
-            (Frame::Bdflush { at: Bdflush::Waited }, Frame::Kupdate { at: Kupdate::Begin })
+            (Frame::Bdflush { at: Bdflush::Write }, Frame::Kupdate { at: Kupdate::Begin })
         };
         tasks.push(Task::new(flusher, true, slice));
         tasks.push(Task::new(by_age, true, slice));
