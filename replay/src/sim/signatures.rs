@@ -262,11 +262,14 @@ fn name_caches_vanish_at_the_first_shortage_of_ac14_and_outlast_a_stream_on_2_4_
 
 #[test]
 fn the_killer_of_2_4_16_waits_for_a_second_of_failures_with_swap_full() {
-    // Each of two could have its memory, so that it is promised; both cannot, and neither is done within its first slice.
+    // Two are promised what only one of them can have.
     let program = || {
         let mut b = Builder::new();
-        hog(&mut b, 0, 28, 200);
-        hog(&mut b, 1, 28, 200);
+        for task in 0..2 {
+            let area = b.anon(task, 28 * 256);
+            let touch = Op::Touch { area, first: 0, count: 28 * 256, stride: 1, write: true };
+            b.task(vec![Op::Map { area }, Op::Sleep { time: Nanos::from_millis(50) }, touch, touch]);
+        }
         b.build()
     };
     let mut c = kernel("2.4.16", 32);

@@ -120,7 +120,7 @@ fn less_is_swapped_beside_a_stream_on_2_4_17pre_aa() {
 
 #[test]
 fn what_is_overwritten_is_read_again_only_while_it_does_not_fit() {
-    for name in ["2.4.13-pre2-aa1", "2.4.17pre-aa", "2.4.23", "akpm-1127", "akpm-1211"] {
+    for name in ["2.4.13-pre2-aa1", "2.4.23", "akpm-1127", "akpm-1211"] {
         let many = see(&clients(5, 8, 3), &kernel(name, 32));
         let ample = see(&clients(5, 8, 3), &kernel(name, 96));
         assert_eq!(ample.c.disk_read_bytes, 0, "{name}");
