@@ -262,13 +262,15 @@ fn name_caches_vanish_at_the_first_shortage_of_ac14_and_outlast_a_stream_on_2_4_
 
 #[test]
 fn the_killer_of_2_4_16_waits_for_a_second_of_failures_with_swap_full() {
-    // Two are promised what only one of them can have.
+    // Two are promised what only one of them can have; neither is done within its first slice.
     let program = || {
         let mut b = Builder::new();
         for task in 0..2 {
             let area = b.anon(task, 28 * 256);
             let touch = Op::Touch { area, first: 0, count: 28 * 256, stride: 1, write: true };
-            b.task(vec![Op::Map { area }, Op::Sleep { time: Nanos::from_millis(50) }, touch, touch]);
+            let mut ops = vec![Op::Map { area }, Op::Sleep { time: Nanos::from_millis(50) }];
+            ops.extend([touch; 100]);
+            b.task(ops);
         }
         b.build()
     };
