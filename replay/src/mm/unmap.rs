@@ -299,7 +299,9 @@ impl Mm {
     pub fn swap_out_aging(&mut self, rules: &AgingConfig, task: Option<u32>, priority: u32) -> u32 {
         self.counters.swap_out_calls += 1;
         let mut looked_at = 0;
-        if let Some(t) = task.filter(|_| rules.own_space_first) {
+        // A daemon that reclaims has no space of its own.
+        let own = task.filter(|t| rules.own_space_first && (*t as usize) < self.spaces.spaces.len());
+        if let Some(t) = own {
             looked_at += self.scan_share(rules, t as usize);
         }
         let living = self.spaces.spaces.iter().filter(|s| !s.vmas.is_empty()).count() as u32;
