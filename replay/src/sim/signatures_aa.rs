@@ -34,22 +34,6 @@ fn watch(program: &Program, name: &str, mib: u64, step_us: u64, mut look: impl F
     }
 }
 
-/// Files of `mib` MiB each that as many writers overwrite `passes` times, a little at a time, never at a page's end: what a
-/// file server does with what its clients send.
-fn clients(writers: u32, mib: u64, passes: usize) -> Program {
-    let mut b = Builder::new();
-    for _ in 0..writers {
-        let f = b.file((mib * 256) as u32, 0);
-        let mut ops = Vec::new();
-        for _ in 0..passes {
-            let o = b.ofd();
-            ops.extend(write_all(o, f, mib * MIB / 5000 * 5000, 5000));
-        }
-        b.task(ops);
-    }
-    b.build()
-}
-
 /// Seconds that the reader of a 4 MiB file takes beside a task that writes for longer.
 fn read_under_flood(name: &str) -> f64 {
     let mut b = Builder::new();
@@ -116,16 +100,6 @@ fn less_is_swapped_beside_a_stream_on_2_4_17pre_aa() {
     };
     let (plain, aa) = (beside("2.4.17"), beside("2.4.17pre-aa"));
     assert!(aa <= plain, "2.4.17 {plain} pages, -aa {aa}");
-}
-
-#[test]
-fn what_is_overwritten_is_read_again_only_while_it_does_not_fit() {
-    for name in ["2.4.13-pre2-aa1", "2.4.23", "akpm-1127", "akpm-1211"] {
-        let many = see(&clients(5, 8, 3), &kernel(name, 32));
-        let ample = see(&clients(5, 8, 3), &kernel(name, 96));
-        assert_eq!(ample.c.disk_read_bytes, 0, "{name}");
-        assert!(many.c.disk_read_bytes > MIB, "{name}: {} bytes read", many.c.disk_read_bytes);
-    }
 }
 
 #[test]
