@@ -137,6 +137,17 @@ pub enum Op {
         /// Area.
         area: AreaId,
     },
+    /// madvise of an area's pages, or a part of it that is unmapped (as [`Advice::DontNeed`]).
+    AdviseArea {
+        /// Area.
+        area: AreaId,
+        /// First page, from the area's start; pages beyond its end count for nothing.
+        first: u32,
+        /// Pages.
+        count: u32,
+        /// What is said.
+        advice: Advice,
+    },
     /// `count` touches of an area's pages, `stride` pages apart.
     Touch {
         /// Area.

@@ -163,6 +163,7 @@ fn fills(op: Op, index: usize) -> Filled {
         | Op::Pace { .. }
         | Op::Direct { .. }
         | Op::Advise { .. }
+        | Op::AdviseArea { .. }
         | Op::Post { .. } => Filled::Nothing,
         Op::Open { .. }
         | Op::Read { .. }

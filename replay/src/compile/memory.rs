@@ -183,6 +183,18 @@ impl Memory {
         (addr < v.end).then(|| Hit { area: v.area, page: v.page + (addr - start) / PAGE_BYTES, end: v.end })
     }
 
+    /// Parts of areas that lie in `[addr, addr + len)`: area, first page of it, pages.
+    pub(super) fn parts(&self, mm: MmId, addr: u64, len: u64) -> Vec<(AreaId, u64, u64)> {
+        let end = addr.saturating_add(len.next_multiple_of(PAGE_BYTES));
+        let vmas = &self.mms[mm].vmas;
+        let first = vmas.range(..addr).next_back().filter(|(_, v)| v.end > addr).map_or(addr, |(s, _)| *s);
+        let part = |(start, v): (&u64, &Vma)| {
+            let (from, to) = ((*start).max(addr), v.end.min(end));
+            (v.area, v.page + (from - start) / PAGE_BYTES, (to - from).div_ceil(PAGE_BYTES))
+        };
+        vmas.range(first..end.max(first)).map(part).filter(|p| p.2 > 0).collect()
+    }
+
     /// Replace what leads to `area` in `mm` by an area of its own of the same size. Returns the new area, and the old
     /// one if that was its last part.
     pub(super) fn privatise(&mut self, mm: MmId, task: usize, area: AreaId) -> (AreaId, Option<AreaId>) {

@@ -8,6 +8,7 @@ pub mod event;
 pub mod frame;
 pub mod task;
 
+mod advise;
 mod aging;
 mod alloc;
 mod charge;
@@ -270,6 +271,7 @@ pub struct Sim<'p> {
     flushing: flusher::Flushing,
     journal: journal::Journal,
     extents: extents::Extents,
+    mapping_hints: advise::Hints,
 }
 
 const fn assert_clone_send<T: Clone + Send + 'static>() {}
@@ -387,6 +389,7 @@ impl<'p> Sim<'p> {
             io_priority: io_priorities(program, &config.queue.priorities)?,
             flushing: flusher::Flushing::new(config, program.files.len()),
             journal: journal::Journal::new(&config.writeback.balanced),
+            mapping_hints: advise::Hints::new(),
             extents: extents::Extents::new(&config.writeback.balanced, program.files.len()),
             swap_in_flight: 0,
             swap_flight_limit,

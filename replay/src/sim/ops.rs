@@ -8,7 +8,7 @@ use super::{Ofd, Pacing, Sim};
 use crate::mm::page::flag;
 use crate::program::{Op, TaskProgram};
 use crate::results::{Blame, CallOp, CallRow, Cause, MarkRow, ResultSink};
-use kreplay_traces::units::{Bytes, Nanos};
+use kreplay_traces::units::{Bytes, Nanos, PAGE_BYTES};
 
 /// How late a precise sleep may end so that timers fire together (`timer_slack_ns`).
 const TIMER_SLACK: Nanos = Nanos::from_micros(50);
@@ -130,6 +130,7 @@ impl Sim<'_> {
             Op::Sync if self.balanced() => self.step_sync_all(t),
             Op::Sync => self.step_sync(t),
             Op::Advise { ofd, off, len, advice } => self.step_advise(t, ofd, off, len, advice),
+            Op::AdviseArea { area, first, count, advice } => self.step_advise_area(t, area, first, count, advice),
             Op::Touch { stride, write, .. } => self.step_touch(t, u32::from(stride), write, sink),
             Op::Close { ofd } => {
                 let file = self.ofds[ofd as usize].file;
@@ -253,6 +254,10 @@ impl Sim<'_> {
             Op::Readdir { file, off, len } => (CallOp::Readdir, Some(file), Some(off), Some(len)),
             Op::Map { area } => (CallOp::Map, self.program.areas[area as usize].file, None, None),
             Op::Unmap { area } => (CallOp::Unmap, self.program.areas[area as usize].file, None, None),
+            Op::AdviseArea { area, first, count, .. } => {
+                let [off, len] = [first, count].map(|n| u64::from(n) * PAGE_BYTES);
+                (CallOp::Advise, self.program.areas[area as usize].file, Some(off), Some(len))
+            }
             Op::Touch { area, count, .. } => {
                 (CallOp::Touch, self.program.areas[area as usize].file, None, Some(u64::from(count)))
             }
@@ -389,25 +394,14 @@ impl Sim<'_> {
     }
 
     fn unmap_area(&mut self, t: u32, area: u32) {
-        if !self.mm.spaces.unmap(t, area) {
+        let a = self.program.areas[area as usize];
+        // Threads share their areas, which are kept with the one that mapped them.
+        if !self.mm.spaces.unmap(t, area) && !self.mm.spaces.unmap(a.task, area) {
             return;
         }
-        let a = self.program.areas[area as usize];
+        self.mapping_hints.remove(&area);
         for id in a.first_page..a.first_page + a.pages {
-            if a.file.is_some() {
-                let p = *self.mm.page(id);
-                if p.any(flag::MAPPED) {
-                    if p.any(flag::YOUNG) {
-                        self.mm.mark_accessed(id);
-                    }
-                    if p.any(flag::PTE_DIRTY) {
-                        self.mm.set(id, flag::DIRTY);
-                    }
-                    self.mm.clear(id, flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY);
-                }
-            } else {
-                self.free_anon(id);
-            }
+            self.unmap_page(id, a.file.is_some());
         }
     }
 }
