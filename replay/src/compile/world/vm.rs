@@ -32,7 +32,7 @@ impl World<'_> {
                     let gone = self.mem.unmap(mm, addr, len);
                     parts.retain(|p| !gone.contains(&p.0) && self.mem.owns(mm, p.0));
                     for part in parts {
-                        self.advise(part, Advice::DontNeed);
+                        self.advise_part(part, Advice::DontNeed);
                     }
                     self.unmapped(gone);
                 }
@@ -96,11 +96,11 @@ impl World<'_> {
             return self.notes.count("memory advice that changes nothing here (MADV_FREE, MADV_HUGEPAGE and others)");
         };
         for part in parts {
-            self.advise(part, *advice);
+            self.advise_part(part, *advice);
         }
     }
 
-    fn advise(&mut self, (area, first, pages): (AreaId, u64, u64), advice: Advice) {
+    fn advise_part(&mut self, (area, first, pages): (AreaId, u64, u64), advice: Advice) {
         self.emit(Op::AdviseArea { area, first: clip(first), count: clip(pages), advice });
     }
 
