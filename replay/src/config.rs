@@ -94,6 +94,12 @@ pub struct MachineConfig {
     /// Time slice of a task when others are ready, ms (2.4 at HZ 100: 60).
     #[serde(default = "default_slice_ms")]
     pub slice_ms: u32,
+    /// Who gets a processor.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub scheduler: Scheduler,
+    /// By goodness: ticks by which a woken task has to be better than the running one to interrupt it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub preempt_margin: u32,
     /// CPU time of a system call's entry and exit, ns.
     pub syscall_ns: u64,
     /// CPU time to copy a page between user and kernel, ns.
@@ -127,10 +133,37 @@ pub struct MachineConfig {
     /// Sleeps end when they were asked to (high-resolution timers) and not on a tick.
     #[serde(default, skip_serializing_if = "is_default")]
     pub precise_sleeps: bool,
+    /// What the rest of the recorded machine takes of memory, as its vmstat log tells.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub envelope: Envelope,
     /// What is in the page cache when the trace begins: `cold`, `warm` (what the trace's files held then, so far as it goes in),
     /// or a list as mincore gives it: `PATH` or `PATH:FIRST-LAST,PAGE`, least recently used first, separated by blanks.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cache: String,
+}
+
+/// Whether memory that the recorded machine's other processes had is taken here as well (from a vmstat log in the trace).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Envelope {
+    /// Nothing is taken.
+    #[default]
+    None,
+    /// As much as recorded.
+    Recorded,
+    /// The same share of memory as recorded.
+    Scaled,
+}
+
+/// Choice among ready tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    /// In turn; who is woken goes first when the running call ends.
+    #[default]
+    Turns,
+    /// 2.2 and 2.4: who has most left of its slice.
+    Goodness,
 }
 
 const fn default_slice_ms() -> u32 {

@@ -5,9 +5,11 @@
 //! *Page ids* number, in order: each file's pages, each anonymous area's pages; a file's or area's pages are
 //! consecutive. Offsets and descriptors are resolved: operations name open file descriptions and byte ranges.
 
+mod memory;
 mod summary;
 mod validate;
 
+pub use memory::RecordedMemory;
 pub use summary::ProgramSummary;
 pub use validate::InvalidProgram;
 
@@ -136,6 +138,24 @@ pub enum Op {
     Unmap {
         /// Area.
         area: AreaId,
+    },
+    /// madvise of an area's pages, or a part of it that is unmapped (as [`Advice::DontNeed`]).
+    AdviseArea {
+        /// Area.
+        area: AreaId,
+        /// First page, from the area's start; pages beyond its end count for nothing.
+        first: u32,
+        /// Pages.
+        count: u32,
+        /// What is said.
+        advice: Advice,
+    },
+    /// fork: a child that is about to be started maps an anonymous area of its parent as well, with its parent's pages.
+    Share {
+        /// Area.
+        area: AreaId,
+        /// Child.
+        task: TaskId,
     },
     /// `count` touches of an area's pages, `stride` pages apart.
     Touch {
@@ -485,6 +505,8 @@ pub struct Program {
     pub marks: Vec<String>,
     /// Page ids in use (files and areas).
     pub pages: u32,
+    /// What the recorded machine's memory was used for.
+    pub memory: RecordedMemory,
     /// How much of it rests on assumptions.
     pub coverage: Coverage,
 }

@@ -50,8 +50,9 @@ pub struct BlockLayer {
 }
 
 impl Unit {
-    /// A device that chooses among its commands: fills its queue, and names the one that it begins if it is idle.
-    fn choose(&mut self, now: Nanos) -> Option<RqId> {
+    /// A device that chooses among its commands: fills its queue, and names the one that it begins if it is idle, and since
+    /// when it has held it.
+    fn choose(&mut self, now: Nanos) -> Option<(RqId, Nanos)> {
         while let Some(rq) = self.queue.dispatch(now) {
             self.held.push((rq, now));
         }
@@ -63,9 +64,9 @@ impl Unit {
             Transfer { dir: r.dir, sector: r.sector, nr: r.nr }
         };
         let held: Vec<_> = self.held.iter().map(|&(rq, since)| (transfer(rq), since)).collect();
-        let (rq, _) = self.held.remove(self.device.pick(now, &held));
+        let chosen = self.held.remove(self.device.pick(now, &held));
         self.serving = true;
-        Some(rq)
+        Some(chosen)
     }
 }
 
@@ -275,10 +276,10 @@ impl BlockLayer {
 
     fn start_on(&mut self, dev: usize, now: Nanos) -> Option<Started> {
         let unit = &mut self.units[dev];
-        let rq = if unit.device.reorders() { unit.choose(now)? } else { unit.queue.dispatch(now)? };
+        let (rq, since) = if unit.device.reorders() { unit.choose(now)? } else { (unit.queue.dispatch(now)?, now) };
         let r = &unit.queue.rqs[rq];
         let nr = r.nr;
-        let served = unit.device.serve(now, Transfer { dir: r.dir, sector: r.sector, nr });
+        let served = unit.device.serve_held(now, since, Transfer { dir: r.dir, sector: r.sector, nr });
         unit.queue.elevator.serves_until(served.done_at);
         unit.busy += served.service;
         unit.last_start = now;

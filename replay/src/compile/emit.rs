@@ -156,6 +156,7 @@ fn fills(op: Op, index: usize) -> Filled {
         Op::Cpu { .. }
         | Op::Spawn { .. }
         | Op::Map { .. }
+        | Op::Share { .. }
         | Op::Unmap { .. }
         | Op::Mark { .. }
         | Op::Close { .. }
@@ -163,6 +164,7 @@ fn fills(op: Op, index: usize) -> Filled {
         | Op::Pace { .. }
         | Op::Direct { .. }
         | Op::Advise { .. }
+        | Op::AdviseArea { .. }
         | Op::Post { .. } => Filled::Nothing,
         Op::Open { .. }
         | Op::Read { .. }

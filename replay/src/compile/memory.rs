@@ -89,7 +89,7 @@ impl Memory {
         self.mms.len() - 1
     }
 
-    /// A user goes; with the last one everything is unmapped. Returns the areas whose last part went.
+    /// A user goes; with the last one everything is unmapped. Returns the areas that the space mapped.
     pub(super) fn leave(&mut self, mm: MmId) -> Vec<AreaId> {
         let m = &mut self.mms[mm];
         m.users = m.users.saturating_sub(1);
@@ -97,7 +97,25 @@ impl Memory {
             return Vec::new();
         }
         let vmas = std::mem::take(&mut m.vmas);
-        vmas.values().filter_map(|v| self.drop_piece(v.area)).collect()
+        let mut gone: Vec<AreaId> = vmas.values().map(|v| v.area).collect();
+        gone.iter().for_each(|a| self.areas[*a as usize].pieces -= 1);
+        gone.sort_unstable();
+        gone.dedup();
+        gone
+    }
+
+    /// Private anonymous areas of an address space, in the order of their addresses, each once.
+    pub(super) fn private_areas(&self, mm: MmId) -> Vec<AreaId> {
+        let mut out: Vec<AreaId> = Vec::new();
+        for v in self.mms[mm].vmas.values() {
+            let a = &self.areas[v.area as usize];
+            if a.private && a.file.is_none() && out.last() != Some(&v.area) {
+                out.push(v.area);
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        out
     }
 
     pub(super) fn area(&self, area: AreaId) -> &AreaState {
@@ -115,6 +133,12 @@ impl Memory {
     /// Whether an area was made in this address space (else it came with a fork).
     pub(super) fn owns(&self, mm: MmId, area: AreaId) -> bool {
         self.areas[area as usize].owner == mm
+    }
+
+    /// The replayed task of this space maps the area: it made the mapping, or a fork shared it.
+    pub(super) fn replayed(&self, mm: MmId, area: AreaId) -> bool {
+        let a = &self.areas[area as usize];
+        a.owner == mm || (a.private && a.file.is_none())
     }
 
     /// Map `[addr, addr + len)`. Returns the area, and those that it replaced in full.
@@ -147,9 +171,14 @@ impl Memory {
         (area, to - from)
     }
 
-    /// Unmap `[addr, addr + len)`. Returns the areas whose last part went.
+    /// Unmap `[addr, addr + len)`. Returns the areas that the space maps no more.
     pub(super) fn unmap(&mut self, mm: MmId, addr: u64, len: u64) -> Vec<AreaId> {
-        self.take(mm, addr, len).into_iter().filter_map(|(_, v)| self.drop_piece(v.area)).collect()
+        let mut gone: Vec<AreaId> = Vec::new();
+        for (_, v) in self.take(mm, addr, len) {
+            // Several parts of one area count once.
+            gone.extend(self.drop_piece(mm, v.area).filter(|a| !gone.contains(a)));
+        }
+        gone
     }
 
     /// Move a mapping (mremap). Returns the areas that the target replaced in full, and whether anything was there.
@@ -160,7 +189,7 @@ impl Memory {
         for (start, v) in moved {
             let at = new.saturating_add(start - old);
             if start - old >= new_len {
-                gone.extend(self.drop_piece(v.area));
+                gone.extend(self.drop_piece(mm, v.area));
                 continue;
             }
             let end = at.saturating_add(v.end - start).min(new.saturating_add(new_len));
@@ -183,8 +212,20 @@ impl Memory {
         (addr < v.end).then(|| Hit { area: v.area, page: v.page + (addr - start) / PAGE_BYTES, end: v.end })
     }
 
+    /// Parts of areas that lie in `[addr, addr + len)`: area, first page of it, pages.
+    pub(super) fn parts(&self, mm: MmId, addr: u64, len: u64) -> Vec<(AreaId, u64, u64)> {
+        let end = addr.saturating_add(len.next_multiple_of(PAGE_BYTES));
+        let vmas = &self.mms[mm].vmas;
+        let first = vmas.range(..addr).next_back().filter(|(_, v)| v.end > addr).map_or(addr, |(s, _)| *s);
+        let part = |(start, v): (&u64, &Vma)| {
+            let (from, to) = ((*start).max(addr), v.end.min(end));
+            (v.area, v.page + (from - start) / PAGE_BYTES, (to - from).div_ceil(PAGE_BYTES))
+        };
+        vmas.range(first..end.max(first)).map(part).filter(|p| p.2 > 0).collect()
+    }
+
     /// Replace what leads to `area` in `mm` by an area of its own of the same size. Returns the new area, and the old
-    /// one if that was its last part.
+    /// one, which the space maps no more.
     pub(super) fn privatise(&mut self, mm: MmId, task: usize, area: AreaId) -> (AreaId, Option<AreaId>) {
         let own = u32::try_from(self.areas.len()).expect("fewer than 2^32 mappings");
         let template = self.areas[area as usize].clone();
@@ -195,7 +236,7 @@ impl Memory {
         }
         let old = &mut self.areas[area as usize];
         old.pieces -= pieces;
-        let gone = (old.pieces == 0).then_some(area);
+        let gone = Some(area);
         self.areas.push(AreaState { task, reach: 0, pieces, owner: mm, ..template });
         (own, gone)
     }
@@ -210,10 +251,11 @@ impl Memory {
         self.find(mm, addr).and_then(|h| self.areas[h.area as usize].file).map(|(f, _)| f)
     }
 
-    fn drop_piece(&mut self, area: AreaId) -> Option<AreaId> {
+    /// A part of an area is unmapped in a space; the area if the space has no other part of it.
+    fn drop_piece(&mut self, mm: MmId, area: AreaId) -> Option<AreaId> {
         let a = &mut self.areas[area as usize];
         a.pieces -= 1;
-        (a.pieces == 0).then_some(area)
+        (a.pieces == 0 || !self.mms[mm].vmas.values().any(|v| v.area == area)).then_some(area)
     }
 
     /// Take the stretches of a range out, splitting those that reach beyond it.
@@ -267,7 +309,7 @@ mod tests {
         let (a, _) = m.map(mm, 0, 10 * P, 2 * P, None, true);
         let child = m.copy(mm);
         let (b, gone) = m.map(mm, 0, 10 * P, 2 * P, None, true);
-        assert!(gone.is_empty(), "the child still maps the old area");
+        assert_eq!(gone, [a], "the child still maps the old area, its parent no more");
         assert_eq!(m.find(mm, 10 * P).map(|h| h.area), Some(b));
         let (own, old) = m.privatise(child, 1, a);
         assert_eq!(old, Some(a));

@@ -170,6 +170,7 @@ fn assemble(world: World<'_>, side: &SideTables, opts: &CompileOptions) -> Resul
         channels,
         marks: marks.into_iter().collect(),
         pages: layout.pages,
+        memory: side.memory.clone(),
         coverage,
     })
 }

@@ -8,7 +8,7 @@ pub use kreplay_traces::owned::OwnedSyscall;
 use kreplay_traces::units::{Nanos, Sectors};
 
 use super::CompileError;
-use crate::program::LinkInfo;
+use crate::program::{LinkInfo, RecordedMemory};
 
 /// An event handed to the compiler.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +75,8 @@ pub struct SideTables {
     pub links: Vec<LinkInfo>,
     /// The machine.
     pub machine: MachineFacts,
+    /// Its memory in use, from a vmstat log.
+    pub memory: RecordedMemory,
 }
 
 /// [`ProcessRow`] that owns its strings.

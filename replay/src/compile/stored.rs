@@ -5,7 +5,7 @@ use kreplay_traces::units::{Nanos, Sectors};
 
 use super::CompileError;
 use super::source::{DeviceFact, EventRow, MachineFacts, OwnedFile, OwnedProcess, SideTables, TraceSource, Visit};
-use crate::program::{LinkInfo, LinkKind, ServerLoad};
+use crate::program::{LinkInfo, LinkKind, RecordedMemory, ServerLoad};
 
 /// An opened trace directory with its side tables read.
 pub struct StoredTrace<'a> {
@@ -34,6 +34,9 @@ impl<'a> StoredTrace<'a> {
         };
         dir.processes().map_err(source)?.for_each(|p| side.processes.push(OwnedProcess::from(&p))).map_err(source)?;
         dir.files().map_err(source)?.for_each(|f| side.files.push(OwnedFile::from(&f))).map_err(source)?;
+        let mut rows = Vec::new();
+        dir.vmstats().map_err(source)?.for_each(|r| rows.push(r)).map_err(source)?;
+        side.memory = RecordedMemory::of_rows(manifest.machine.ram_kib, &rows);
         Ok(Self { dir, side })
     }
 }

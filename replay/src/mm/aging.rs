@@ -91,7 +91,7 @@ impl Mm {
         self.clear(id, flag::REFERENCED);
         self.page_mut(id).age = 0;
         let p = self.page(id);
-        let held = p.pins > 1 || p.any(flag::MAPPED);
+        let held = p.pins > 1 || p.any(flag::MAPPED | flag::SHARED_MAP);
         if p.list == List::Active && (!held || self.aging.is_some_and(|r| r.deactivate_mapped)) {
             self.move_to(id, List::Inactive);
             self.counters.deactivated_pages += 1;
@@ -180,7 +180,7 @@ impl Mm {
         match rules.cache_hogs {
             CacheHogs::None => false,
             CacheHogs::Large => !p.any(flag::MAPPED | flag::ANON) && self.page_cache() * 2 > frames,
-            CacheHogs::NotSmall if p.any(flag::ANON) => !p.any(flag::MAPPED),
+            CacheHogs::NotSmall if p.any(flag::ANON) => !p.any(flag::MAPPED | flag::SHARED_MAP),
             CacheHogs::NotSmall => (self.meta_pages + self.page_cache()) * 2 >= frames,
             CacheHogs::LargeFiles if p.any(flag::ANON) => false,
             CacheHogs::LargeFiles => {

@@ -13,6 +13,7 @@ pub mod generations;
 pub mod lru;
 pub mod namecache;
 pub mod page;
+pub mod sharing;
 pub mod swapspace;
 pub mod unmap;
 pub mod workingset;
@@ -100,6 +101,8 @@ pub struct Mm {
     first_pages: Vec<(u32, u32)>,
     buffer_heads: u64,
     slab: [u64; 2],
+    /// Frames by zone that the rest of the recorded machine has.
+    pub held: [u64; 2],
     kernel_frames: u64,
 }
 
@@ -184,6 +187,7 @@ impl Mm {
             first_pages,
             buffer_heads: 0,
             slab: [0; 2],
+            held: [0; 2],
             kernel_frames,
         }
     }
@@ -382,7 +386,7 @@ impl Mm {
         debug_assert!(!self.page(id).any(flag::SWAP_CACHE));
         self.lru_del(id);
         let p = self.page_mut(id);
-        p.flags &= flag::ANON | flag::SWAPPED;
+        p.flags &= flag::ANON | flag::SWAPPED | flag::SHARED_SLOT;
         let zone = p.zone;
         self.hot[id as usize] = 0;
         self.anon_pages -= 1;
@@ -406,7 +410,7 @@ impl Mm {
         self.clear(id, flag::SWAP_CACHE);
         self.cache_pages -= 1;
         self.swap_cache_pages -= 1;
-        if !self.page(id).any(flag::SWAPPED) {
+        if !self.page(id).any(flag::SWAPPED | flag::SHARED_SLOT) {
             self.free_slot(id);
         }
     }
@@ -536,6 +540,18 @@ impl Mm {
         self.zones.give(zone);
     }
 
+    /// More pages than these are not promised to anybody who maps anonymous memory: page cache, free frames and free swap,
+    /// the swap cache once more for what it will give back, and unused names (`vm_enough_memory` of 2.4); of 2.2: page cache,
+    /// free frames and free swap, less 6 % of memory.
+    pub fn commit_limit(&self) -> u64 {
+        let free = self.cache_pages + self.zones.free() + u64::from(self.swap.free());
+        if self.clock.is_some() {
+            let frames: u64 = self.zones.zone.iter().map(|z| z.size).sum();
+            return free.saturating_sub(frames * 6 / 100);
+        }
+        free + self.swap_cache_pages + self.names.slab_pages()
+    }
+
     /// Shrink dentry and inode caches by a share of their unused entries.
     pub fn shrink_names(&mut self, divisor: u32) {
         let before = self.names.dentries() + self.names.inodes();
@@ -578,6 +594,15 @@ impl Mm {
     /// Frames in kernel objects (buffer heads, dentries, inodes).
     pub fn slab_frames(&self) -> u64 {
         self.slab[0] + self.slab[1]
+    }
+
+    /// Frames of the kernel image and its tables.
+    pub fn kernel_frames(&self) -> u64 {
+        self.kernel_frames
+    }
+
+    fn held_frames(&self) -> u64 {
+        self.held[0] + self.held[1]
     }
 
     /// Let slab grow or shrink to what its objects need. The kernel grows it object by object with allocations of its
@@ -638,6 +663,10 @@ impl Mm {
         } else if p.has(flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY) {
             h |= noop::LOAD | noop::STORE;
         }
+        if p.any(flag::SHARED) {
+            // Write-protected: the first store makes a copy.
+            h &= !noop::STORE;
+        }
         self.hot[id as usize] = h;
     }
 
@@ -654,7 +683,7 @@ impl Mm {
             if p.list != List::None && !p.any(flag::PRESENT) {
                 return Err(format!("page {id} is on {:?} without a frame", p.list));
             }
-            let refers = p.any(flag::SWAP_CACHE | flag::SWAPPED);
+            let refers = p.any(flag::SWAP_CACHE | flag::SWAPPED | flag::SHARED_SLOT);
             if refers != (p.slot != 0) {
                 return Err(format!("page {id} slot {} flags {:#x}", p.slot, p.flags));
             }
@@ -691,7 +720,7 @@ impl Mm {
         }
         Ok(present).and_then(|n| {
             let all: u64 = self.zones.zone.iter().map(|z| z.size).sum();
-            let known = n + self.zones.free() + self.slab_frames() + self.kernel_frames;
+            let known = n + self.zones.free() + self.slab_frames() + self.kernel_frames + self.held_frames();
             if known <= all { Ok(()) } else { Err(format!("{known} frames accounted for, the machine has {all}")) }
         })
     }
@@ -721,6 +750,6 @@ impl Mm {
     pub fn frames_in_hand(&self) -> u64 {
         let present = self.pages.iter().filter(|p| p.any(flag::PRESENT)).count() as u64;
         let all: u64 = self.zones.zone.iter().map(|z| z.size).sum();
-        all - present - self.zones.free() - self.slab_frames() - self.kernel_frames
+        all - present - self.zones.free() - self.slab_frames() - self.kernel_frames - self.held_frames()
     }
 }

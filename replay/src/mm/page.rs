@@ -80,6 +80,12 @@ pub mod flag {
     /// PG_reclaim: reclaim met it dirty or under write-out; it goes to the inactive tail when that ends.
     pub const RECLAIM: u32 = 1 << 24;
     // Bits 25 to 29: generation and uses, see `super::super::generations`.
+    /// An entry that a fork copied maps the page as well.
+    pub const SHARED_MAP: u32 = 1 << 30;
+    /// An entry that a fork copied holds the page's swap slot as well.
+    pub const SHARED_SLOT: u32 = 1 << 31;
+    /// Any reference of a copied entry.
+    pub const SHARED: u32 = SHARED_MAP | SHARED_SLOT;
 }
 
 /// One page of the trace.
@@ -132,12 +138,12 @@ impl Page {
     /// Somebody besides the cache and the buffer holds a reference.
     #[inline]
     pub fn in_use(&self) -> bool {
-        self.pins > 0 || self.any(flag::MAPPED)
+        self.pins > 0 || self.any(flag::MAPPED | flag::SHARED_MAP)
     }
     /// In the swap cache for nobody: no page-table entry maps it or holds its slot.
     #[inline]
     pub fn forsaken(&self) -> bool {
-        self.any(flag::SWAP_CACHE) && !self.any(flag::MAPPED | flag::SWAPPED)
+        self.any(flag::SWAP_CACHE) && !self.any(flag::MAPPED | flag::SWAPPED | flag::SHARED)
     }
     /// In the page cache or swap cache (`page->mapping` set).
     #[inline]

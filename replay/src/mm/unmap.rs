@@ -6,24 +6,39 @@ use super::Mm;
 use super::page::{List, flag};
 use super::zone::{AllocFlags, Zones};
 use crate::config::{AgedUnmap, AgingConfig, ReclaimConfig, UnmapSkips};
-use crate::program::Program;
+use crate::program::{Program, Start};
+use rustc_hash::FxHashMap;
 
 /// One mapped area.
-#[derive(Clone, Copy, Debug)]
-struct Vma {
-    area: u32,
-    first: u32,
-    pages: u32,
+#[derive(Clone, Debug)]
+pub(super) struct Vma {
+    pub(super) area: u32,
+    pub(super) first: u32,
+    pub(super) pages: u32,
+    /// Entries of its own that a fork copied, by page; elsewhere an area's entries are in the page records.
+    pub(super) copied: Option<Box<[Entry]>>,
+}
+
+/// A page-table entry that a fork copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Entry {
+    /// Nothing.
+    None,
+    /// Maps the page.
+    Mapped,
+    /// Holds its swap slot.
+    Slot,
 }
 
 /// One task's address space.
 #[derive(Clone, Debug, Default)]
-struct Space {
-    vmas: Vec<Vma>,
+pub(super) struct Space {
+    pub(super) vmas: Vec<Vma>,
     /// Where the next scan goes on: (vma, page).
     at: (usize, u32),
     /// Mapped pages, about: what is unmapped by a truncation elsewhere is not subtracted.
-    rss: u32,
+    pub(super) rss: u32,
     /// Mapped pages when the processes' sizes were last compared, 0 once the space was gone through (2.2's `swap_cnt`).
     count: u32,
     done: bool,
@@ -32,33 +47,87 @@ struct Space {
 /// All address spaces and the round-robin cursor.
 #[derive(Clone, Debug)]
 pub struct AddressSpaces {
-    spaces: Vec<Space>,
+    pub(super) spaces: Vec<Space>,
+    /// The spaces in their turns (the kernel's `mmlist`): a forked one comes right behind its parent's.
+    ring: Vec<u32>,
+    /// Whose turn it is, in the ring.
     cursor: usize,
+    /// Copied entries that map a page, and that hold its slot, of pages that have any.
+    pub(super) sharers: FxHashMap<u32, [u16; 2]>,
+    /// Spaces with copied entries, once for each area.
+    pub(super) copying: Vec<u32>,
 }
 
 impl AddressSpaces {
     /// One empty space per task.
     pub fn new(program: &Program) -> Self {
-        Self { spaces: vec![Space::default(); program.tasks.len().max(1)], cursor: 0 }
+        let spaces = vec![Space::default(); program.tasks.len().max(1)];
+        let first = |t: &u32| program.tasks.get(*t as usize).is_none_or(|t| !matches!(t.start, Start::Spawned));
+        let ring = (0..spaces.len() as u32).filter(first).collect();
+        Self { spaces, ring, cursor: 0, sharers: FxHashMap::default(), copying: Vec::new() }
+    }
+
+    /// A fork: the child's space comes right behind its parent's.
+    pub fn fork(&mut self, parent: u32, child: u32) {
+        let at = self.ring.iter().position(|s| *s == parent).map_or(self.ring.len(), |i| i + 1);
+        self.enter(at, child);
+    }
+
+    fn enter(&mut self, at: usize, space: u32) {
+        if self.ring.contains(&space) {
+            return;
+        }
+        self.ring.insert(at, space);
+        self.cursor += usize::from(at <= self.cursor && self.ring.len() > 1);
+    }
+
+    /// A space that nobody of the program forked: the first of all, or the last.
+    pub fn enter_bystander(&mut self, space: u32, first: bool) {
+        self.enter(if first { 0 } else { self.ring.len() }, space);
+        if first {
+            self.cursor = 0;
+        }
+    }
+
+    /// The space whose turn it is.
+    fn in_turn(&self) -> usize {
+        self.ring[self.cursor] as usize
+    }
+
+    fn next_turn(&mut self) {
+        self.cursor = (self.cursor + 1) % self.ring.len();
     }
 
     /// Map an area.
     pub fn map(&mut self, task: u32, area: u32, first: u32, pages: u32) {
-        self.spaces[task as usize].vmas.push(Vma { area, first, pages });
+        if self.spaces[task as usize].vmas.is_empty() {
+            self.enter(self.ring.len(), task);
+        }
+        self.spaces[task as usize].vmas.push(Vma { area, first, pages, copied: None });
     }
 
-    /// Unmap an area; false if it was not mapped.
-    pub fn unmap(&mut self, task: u32, area: u32) -> bool {
+    /// Unmap an area: `None` if it was not mapped, else the entries that a fork had copied, if its entries were copies.
+    pub fn unmap(&mut self, task: u32, area: u32) -> Option<Option<Box<[Entry]>>> {
         let s = &mut self.spaces[task as usize];
-        let Some(i) = s.vmas.iter().position(|v| v.area == area) else { return false };
+        let i = s.vmas.iter().position(|v| v.area == area)?;
         let gone = s.vmas.remove(i);
+        if gone.copied.is_some()
+            && let Some(k) = self.copying.iter().position(|c| *c == task)
+        {
+            self.copying.swap_remove(k);
+        }
         s.rss = if s.vmas.is_empty() { 0 } else { s.rss.saturating_sub(gone.pages) };
         if s.at.0 > i {
             s.at.0 -= 1;
         } else if s.at.0 == i {
             s.at.1 = 0;
         }
-        true
+        Some(gone.copied)
+    }
+
+    /// Some space has entries of this area that a fork copied.
+    pub fn copied_anywhere(&self, area: u32) -> bool {
+        self.copying.iter().any(|t| self.spaces[*t as usize].vmas.iter().any(|v| v.area == area && v.copied.is_some()))
     }
 
     /// A page was mapped into a task's space.
@@ -99,6 +168,9 @@ impl AddressSpaces {
     }
 }
 
+/// Where a copied entry stands: space, area within it, page.
+pub(super) type Place = (usize, usize, u32);
+
 /// What one scan of page tables did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwapOut {
@@ -113,25 +185,31 @@ impl Mm {
     /// stopped: each at most about once, or so many as `priority` allows.
     pub fn swap_out(&mut self, cfg: &ReclaimConfig, mut want: u32, priority: u32, class: usize) -> SwapOut {
         self.counters.swap_out_calls += 1;
-        let n = self.spaces.spaces.len();
+        let n = self.spaces.ring.len();
         let mut out = SwapOut::default();
+        if n == 0 {
+            return out;
+        }
         let living = self.spaces.spaces.iter().filter(|s| !s.vmas.is_empty()).count() as i64;
         let mut counter =
             if cfg.swap_out_all { living * i64::from(cfg.passes.unmap_rounds) } else { living / i64::from(priority) };
         loop {
             // A space that was scanned to its end begins anew when the cursor comes round, perhaps at once.
             let mut skipped = 0;
-            while self.spaces.spaces[self.spaces.cursor].done || self.spaces.spaces[self.spaces.cursor].vmas.is_empty()
-            {
-                let s = &mut self.spaces.spaces[self.spaces.cursor];
+            loop {
+                let now = self.spaces.in_turn();
+                let s = &mut self.spaces.spaces[now];
+                if !s.done && !s.vmas.is_empty() {
+                    break;
+                }
                 (s.done, s.at) = (false, (0, 0));
-                self.spaces.cursor = (self.spaces.cursor + 1) % n;
+                self.spaces.next_turn();
                 skipped += 1;
                 if skipped > n {
                     return out;
                 }
             }
-            self.scan_space(cfg, self.spaces.cursor, &mut want, class, &mut out);
+            self.scan_space(cfg, self.spaces.in_turn(), &mut want, class, &mut out);
             if want == 0 {
                 out.satisfied = true;
                 return out;
@@ -145,15 +223,17 @@ impl Mm {
 
     fn scan_space(&mut self, cfg: &ReclaimConfig, space: usize, want: &mut u32, class: usize, out: &mut SwapOut) {
         let (mut v, mut page) = self.spaces.spaces[space].at;
-        while let Some(&Vma { first, pages, .. }) = self.spaces.spaces[space].vmas.get(v) {
+        while let Some(&Vma { first, pages, ref copied, .. }) = self.spaces.spaces[space].vmas.get(v) {
+            let copy = copied.is_some();
             while page < pages {
                 if *want == 0 {
                     self.spaces.spaces[space].at = (v, page);
                     return;
                 }
-                if self.page(first + page).any(flag::MAPPED) {
+                if self.maps(space, v, first, page, copy) {
                     out.looked_at += 1;
-                    *want -= u32::from(self.try_to_swap_out(cfg, first + page, class));
+                    let place = copy.then_some((space, v, page));
+                    *want -= u32::from(self.try_to_swap_out(cfg, first + page, class, place));
                 }
                 page += 1;
             }
@@ -168,14 +248,15 @@ impl Mm {
     pub fn swap_out_process(&mut self, space: usize, flags: AllocFlags) -> (Option<u32>, u32) {
         let mut looked_at = 0;
         let (mut v, mut page) = self.spaces.spaces[space].at;
-        while let Some(&Vma { first, pages, .. }) = self.spaces.spaces[space].vmas.get(v) {
+        while let Some(&Vma { first, pages, ref copied, .. }) = self.spaces.spaces[space].vmas.get(v) {
+            let copy = copied.is_some();
             while page < pages {
-                let id = first + page;
+                let (id, at) = (first + page, page);
                 page += 1;
-                if self.page(id).any(flag::MAPPED) {
+                if self.maps(space, v, first, at, copy) {
                     looked_at += 1;
-                    let written = self.try_to_swap_out_at_once(id, flags);
-                    if !self.page(id).any(flag::MAPPED) {
+                    let written = self.try_to_swap_out_at_once(id, flags, copy.then_some((space, v, at)));
+                    if !self.maps(space, v, first, at, copy) {
                         let s = &mut self.spaces.spaces[space];
                         s.rss = s.rss.saturating_sub(1);
                     }
@@ -193,9 +274,9 @@ impl Mm {
     }
 
     /// `try_to_swap_out` of 2.2: a dirty page is written as soon as it is unmapped. True if this one is to be, locked.
-    fn try_to_swap_out_at_once(&mut self, id: u32, flags: AllocFlags) -> bool {
+    fn try_to_swap_out_at_once(&mut self, id: u32, flags: AllocFlags, copy: Option<Place>) -> bool {
         let p = *self.page(id);
-        if p.any(flag::YOUNG) {
+        if copy.is_none() && p.any(flag::YOUNG) {
             self.clear(id, flag::YOUNG);
             self.set(id, flag::REFERENCED);
             return false;
@@ -210,7 +291,7 @@ impl Mm {
         if !clean && !flags.io {
             return false;
         }
-        if !self.unmap(id) || clean || !self.page(id).any(flag::PRESENT) {
+        if !self.unmap_entry(id, copy) || clean || !self.page(id).any(flag::PRESENT) {
             return false;
         }
         self.clear(id, flag::DIRTY);
@@ -222,9 +303,10 @@ impl Mm {
     /// Returns the entries looked at.
     pub fn swap_out_aging(&mut self, rules: &AgingConfig, task: Option<u32>, priority: u32) -> u32 {
         self.counters.swap_out_calls += 1;
-        let n = self.spaces.spaces.len();
         let mut looked_at = 0;
-        if let Some(t) = task.filter(|_| rules.own_space_first) {
+        // A daemon that reclaims has no space of its own.
+        let own = task.filter(|t| rules.own_space_first && (*t as usize) < self.spaces.spaces.len());
+        if let Some(t) = own {
             looked_at += self.scan_share(rules, t as usize);
         }
         let living = self.spaces.spaces.iter().filter(|s| !s.vmas.is_empty()).count() as u32;
@@ -232,11 +314,11 @@ impl Mm {
             return looked_at;
         }
         for _ in 0..=((living * rules.spaces_64ths) >> priority) {
-            while self.spaces.spaces[self.spaces.cursor].vmas.is_empty() {
-                self.spaces.cursor = (self.spaces.cursor + 1) % n;
+            while self.spaces.spaces[self.spaces.in_turn()].vmas.is_empty() {
+                self.spaces.next_turn();
             }
-            looked_at += self.scan_share(rules, self.spaces.cursor);
-            self.spaces.cursor = (self.spaces.cursor + 1) % n;
+            looked_at += self.scan_share(rules, self.spaces.in_turn());
+            self.spaces.next_turn();
         }
         looked_at
     }
@@ -247,12 +329,14 @@ impl Mm {
         let share = (rss >> 5).max(8.min(rss));
         let mut left = share;
         let (mut v, mut page) = self.spaces.spaces[space].at;
-        while let Some(&Vma { first, pages, .. }) = self.spaces.spaces[space].vmas.get(v) {
+        while let Some(&Vma { first, pages, ref copied, .. }) = self.spaces.spaces[space].vmas.get(v) {
+            let copy = copied.is_some();
             while page < pages && left > 0 {
                 let id = first + page;
-                if self.page(id).any(flag::MAPPED) {
+                if self.maps(space, v, first, page, copy) {
                     left -= 1;
-                    if self.try_to_unmap_aged(rules, id) {
+                    let place = copy.then_some((space, v, page));
+                    if self.try_to_unmap_aged(rules, id, place) {
                         self.spaces.spaces[space].rss = self.spaces.spaces[space].rss.saturating_sub(1);
                     }
                 }
@@ -269,12 +353,14 @@ impl Mm {
     }
 
     /// `try_to_swap_out` of 2.4.5 to 2.4.9; true if the page was unmapped.
-    fn try_to_unmap_aged(&mut self, rules: &AgingConfig, id: u32) -> bool {
+    fn try_to_unmap_aged(&mut self, rules: &AgingConfig, id: u32, copy: Option<Place>) -> bool {
         let p = *self.page(id);
+        // A copied entry begins old, and who reads through it uses the page's own.
+        let young = copy.is_none() && p.any(flag::YOUNG);
         let plenty = rules.zone_plenty && self.inactive_plenty(usize::from(p.zone));
         match rules.unmap {
             AgedUnmap::NotYoung if plenty => return false,
-            AgedUnmap::NotYoung | AgedUnmap::Aged if p.any(flag::YOUNG) => {
+            AgedUnmap::NotYoung | AgedUnmap::Aged if young => {
                 self.clear(id, flag::YOUNG);
                 self.age_up(id);
                 return false;
@@ -292,10 +378,12 @@ impl Mm {
             AgedUnmap::AgedAnyYoung if plenty || p.age > 0 => return false,
             AgedUnmap::AgedAnyYoung => {}
         }
-        if p.any(flag::LOCKED) || !self.unmap(id) {
+        if p.any(flag::LOCKED) || !self.unmap_entry(id, copy) {
             return false;
         }
-        self.clear(id, flag::YOUNG);
+        if copy.is_none() {
+            self.clear(id, flag::YOUNG);
+        }
         if self.page(id).any(flag::PRESENT) && self.page(id).age == 0 {
             self.deactivate_aged(id);
         }
@@ -303,9 +391,10 @@ impl Mm {
     }
 
     /// Unmap one page if nobody used it lately; true if that made it freeable.
-    fn try_to_swap_out(&mut self, cfg: &ReclaimConfig, id: u32, class: usize) -> bool {
+    fn try_to_swap_out(&mut self, cfg: &ReclaimConfig, id: u32, class: usize, copy: Option<Place>) -> bool {
         let p = *self.page(id);
-        if p.any(flag::YOUNG) {
+        // A copied entry begins old, and who reads through it uses the page's own.
+        if copy.is_none() && p.any(flag::YOUNG) {
             self.clear(id, flag::YOUNG);
             if cfg.young_accessed {
                 self.mark_accessed(id);
@@ -323,12 +412,21 @@ impl Mm {
         if spared || (!wanted_zone && !cfg.unmap_foreign) || p.any(flag::LOCKED) {
             return false;
         }
-        self.unmap(id) && p.pins == 0 && wanted_zone
+        self.unmap_entry(id, copy) && !self.page(id).in_use() && wanted_zone
+    }
+
+    /// Does a page-table entry of an area map its page?
+    fn maps(&self, space: usize, vma: usize, first: u32, page: u32, copy: bool) -> bool {
+        if copy {
+            let copied = self.spaces.spaces[space].vmas[vma].copied.as_deref();
+            return copied.is_some_and(|c| c[page as usize] == Entry::Mapped);
+        }
+        self.page(first + page).any(flag::MAPPED)
     }
 
     /// Replace a page's entry: by its swap slot, which a dirty anonymous page gets here, or by nothing. False if there is no
     /// slot left.
-    fn unmap(&mut self, id: u32) -> bool {
+    fn unmap_entry(&mut self, id: u32, copy: Option<Place>) -> bool {
         let p = *self.page(id);
         let dirty = p.any(flag::PTE_DIRTY | flag::DIRTY);
         if p.any(flag::ANON) && !p.any(flag::SWAP_CACHE) && dirty {
@@ -345,11 +443,18 @@ impl Mm {
         if dirty {
             self.set(id, flag::DIRTY);
         }
-        self.clear(id, flag::MAPPED | flag::PTE_DIRTY);
+        if let Some(place) = copy {
+            let cached = self.page(id).any(flag::SWAP_CACHE);
+            self.set_entry(place, id, if cached { Entry::Slot } else { Entry::None });
+        } else {
+            self.clear(id, flag::MAPPED | flag::PTE_DIRTY);
+        }
         if p.any(flag::ANON) {
             if self.page(id).any(flag::SWAP_CACHE) {
-                self.set(id, flag::SWAPPED);
-            } else {
+                if copy.is_none() {
+                    self.set(id, flag::SWAPPED);
+                }
+            } else if !self.page(id).any(flag::MAPPED | flag::SHARED_MAP) {
                 // Never written since it was zeroed: the frame simply goes.
                 let zone = self.remove_anon(id);
                 self.zones.give(zone);

@@ -130,7 +130,13 @@ impl Program {
                 Op::Readdir { file, off, len } => {
                     self.files.get(file as usize).is_some_and(|f| off + len <= u64::from(f.pages) * PAGE_BYTES)
                 }
-                Op::Map { area } | Op::Unmap { area } => (area as usize) < self.areas.len(),
+                Op::Map { area } | Op::Unmap { area } | Op::AdviseArea { area, .. } => {
+                    (area as usize) < self.areas.len()
+                }
+                Op::Share { area, task } => {
+                    (task as usize) < self.tasks.len()
+                        && self.areas.get(area as usize).is_some_and(|a| a.file.is_none())
+                }
                 Op::Touch { area, first, count, stride, .. } => self.areas.get(area as usize).is_some_and(|a| {
                     let last = u64::from(first) + u64::from(count.saturating_sub(1)) * u64::from(stride);
                     count > 0 && last < u64::from(a.pages)

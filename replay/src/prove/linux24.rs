@@ -21,13 +21,15 @@ use super::{Figure, FigureReport, RunFigures, median_error, order};
 use crate::compile::{CompileOptions, StoredTrace, compile};
 use crate::config::{Config, DeviceConfig};
 use crate::program::{AreaInfo, Program, Start, TaskProgram};
-use crate::results::{MarkRow, MemorySink};
+use crate::results::{MarkRow, MemorySink, SampleRow};
 use crate::sim::{Pacing, Sim};
 use crate::variant::Library;
+use kreplay_traces::input::{Input, InputLimits};
 use kreplay_traces::store::{TraceDir, WriterOptions};
 use kreplay_traces::synth::{linux24, write_trace};
 use kreplay_traces::units::Nanos;
 use serde::Deserialize;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,6 +40,8 @@ const BAR_PCT: f64 = 25.0;
 /// Marks inside a pass.
 const PROGRESS: [&str; 5] = ["rprog", "bigprog", "wprog", "phase", "untar dirs"];
 const MB: f64 = 1_048_576.0;
+/// So many samples at most have runs that were not sampled while the load ran.
+const UNSAMPLED: u32 = 3;
 
 /// Totals of a disk log.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -63,6 +67,8 @@ struct Summary {
     zero_order_failures: f64,
     #[serde(default)]
     oom_kills: f64,
+    #[serde(default)]
+    samples: u32,
     hdc: Option<DiskTotals>,
     hdd: Option<DiskTotals>,
 }
@@ -158,9 +164,9 @@ pub fn prepare(folder: &Path) -> Result<(Program, Config), Why> {
     Ok((program, config))
 }
 
-/// The other processes of the recorded machine: init, which waits, and the sampler, whose memory is locked. They do nothing
-/// here and nothing of theirs can be unmapped, but their address spaces have their turn: in the event traces of 2.4.9 every
-/// third round of kswapd looks at the load's.
+/// The other processes of the recorded machine: init, which ran the load and perhaps only waits for its children, and the
+/// sampler, whose memory is locked. They do nothing here and nothing of theirs can be unmapped, but their address spaces have
+/// their turn: in the event traces of 2.4.9 every third round of kswapd looks at the load's.
 fn bystanders(program: &mut Program) {
     for (tid, name) in [(1, "init"), (8, "sampler")] {
         let task = program.tasks.len() as u32;
@@ -170,10 +176,16 @@ fn bystanders(program: &mut Program) {
     }
 }
 
-/// Map what [`bystanders`] have: the last areas of the program.
+/// Map what [`bystanders`] have: the last areas of the program. The sampler was forked before the load's processes, which stand
+/// before it, behind init.
 fn map_bystanders(sim: &mut Sim<'_>, program: &Program) {
-    for (area, a) in program.areas.iter().enumerate().rev().take(2) {
-        sim.mm.spaces.map(a.task, area as u32, a.first_page, a.pages);
+    // Where the load's first process uses memory itself, it is init.
+    let init_waits = program.areas.iter().all(|a| a.task != 0);
+    for (k, (area, a)) in program.areas.iter().enumerate().rev().take(2).enumerate() {
+        sim.mm.spaces.enter_bystander(a.task, k > 0);
+        if k == 0 || init_waits {
+            sim.mm.spaces.map(a.task, area as u32, a.first_page, a.pages);
+        }
     }
 }
 
@@ -200,6 +212,18 @@ fn adapt(config: &mut Config, run: &linux24::Run) {
         config.elevator.write_latency = e.write_latency as u32;
         config.elevator.max_bomb_segments = e.max_bomb as u32;
     }
+}
+
+/// Processes that a fault without memory ended: the summary counts only those that the killer chose.
+fn killed_at_faults(folder: &Path) -> f64 {
+    let logs = ["serial.log", "serial.log.zst"].map(|name| folder.join(name));
+    let Some(log) = logs.iter().find(|p| p.is_file()) else { return 0.0 };
+    let Ok(mut input) = Input::open(log, InputLimits::default()) else { return 0.0 };
+    let mut text = Vec::new();
+    if input.read_to_end(&mut text).is_err() {
+        return 0.0;
+    }
+    String::from_utf8_lossy(&text).matches("VM: killing process").count() as f64
 }
 
 /// The mark of a process among its like, without the number that tells it from the others: `rep 3 0` is `rep # 0`.
@@ -233,8 +257,12 @@ impl Comparison<'_> {
         let pages_mb = |pages: u64| pages as f64 * 4096.0 / MB;
         self.add("swapped in MB", self.summary.swapin_MB, pages_mb(c.swap_in_pages), 1.0);
         self.add("swapped out MB", self.summary.swapout_MB, pages_mb(c.swap_out_pages), 1.0);
-        // The recording samples once a second, and so does the simulation.
-        let samples = &self.sink.samples;
+        // The recording samples once a second, and so does the simulation; runs without sampling have one sample before the
+        // load and one behind it.
+        let mut samples: Vec<SampleRow> = self.sink.samples.clone();
+        if self.summary.samples <= UNSAMPLED {
+            samples.drain(..samples.len().saturating_sub(1));
+        }
         if !samples.is_empty() {
             let min_free = samples.iter().map(|s| s.free_kib).min().unwrap_or_default();
             let max_swpd = samples.iter().map(|s| s.swpd_kib).max().unwrap_or_default();
@@ -242,7 +270,8 @@ impl Comparison<'_> {
             self.add("max swpd KB", self.summary.max_swpd_kb, max_swpd as f64, 1024.0);
         }
         self.add("order-0 failures", self.summary.zero_order_failures, c.alloc_failures as f64, 1.0);
-        self.add("kills", self.summary.oom_kills, c.oom_kills as f64, 1.0);
+        let at_faults = killed_at_faults(folder);
+        self.add("kills", self.summary.oom_kills + at_faults, c.oom_kills as f64, 1.0);
         self.last_sample(folder);
         self.figures
     }

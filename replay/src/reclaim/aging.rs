@@ -90,7 +90,7 @@ fn begin_round(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) {
         };
     }
     if cur.short.inactive && rules.driver == AgingDriver::Rounds {
-        unmap_and_age(cfg, mm, cur, u32::MAX);
+        unmap_and_age(cfg, mm, cur, i64::MAX);
     }
     mm.counters.shrink_calls += 1;
     cur.second_pass = None;
@@ -152,24 +152,58 @@ fn end_round(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<bool>
             cur.phase = Phase::Pass;
             None
         }
-        AgingDriver::Stages | AgingDriver::ZoneStages => {
+        AgingDriver::Stages => {
             let mut progress = cur.cleaned > 0;
             if shortage(rules, mm).inactive {
-                progress |= refill(cfg, mm, cur);
+                progress |= refill(cfg, mm, cur, missing_inactive(mm), |mm| shortage(&cfg.aging, mm).inactive);
             }
             Some(progress)
         }
+        AgingDriver::ZoneStages => Some((cur.cleaned > 0) | refill_zones(cfg, mm, cur)),
     }
 }
 
+/// `refill_inactive` of 2.4.8: for all zones together, then for each one.
+fn refill_zones(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> bool {
+    let missing = missing_globally(mm);
+    let mut progress = missing > 0 && refill(cfg, mm, cur, missing, |mm| missing_globally(mm) > 0);
+    for zone in [DMA, NORMAL] {
+        if mm.zones.zone[zone].size > 0 {
+            progress |= refill_zone(cfg, mm, cur, zone);
+        }
+    }
+    progress
+}
+
+/// `refill_inactive_zone` of 2.4.8. The kernel computes a zone's shortage without a sign: a zone that has more than enough counts
+/// as short as well, and the number of pages wanted of it is negative, which comes to one round that the first page to be
+/// deactivated ends.
+fn refill_zone(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, zone: usize) -> bool {
+    let missing = |mm: &Mm| mm.zones.zone[zone].high as i64 - mm.inactive_in(zone) as i64;
+    let wanted = missing(mm);
+    if wanted == 0 {
+        return false;
+    }
+    let mut left = wanted;
+    for _ in 0..ROUNDS {
+        cur.scanned += mm.swap_out_aging(&cfg.aging, cur.task, SHARE);
+        let steps = i64::from(mm.active.len() >> SHARE);
+        left -= i64::from(age_active(&cfg.aging, mm, cur, steps, Some(zone), left));
+        if left <= 0 || missing(mm) == 0 {
+            return left < wanted;
+        }
+    }
+    false
+}
+
 /// `refill_inactive` of 2.4.5 to 2.4.8: rounds of unmapping and aging until the caller's share is done; of -ac: until no
-/// inactive pages are short.
-fn refill(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> bool {
+/// inactive pages are short. kswapd wants `missing` pages, for as long as `short` says that there are too few.
+fn refill(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, missing: i64, short: impl Fn(&Mm) -> bool) -> bool {
     if cfg.aging.refill == RefillRounds::WhileShort {
         let mut done = 0;
         for _ in 0..ROUNDS {
-            done += unmap_and_age(cfg, mm, cur, u32::MAX);
-            if !shortage(&cfg.aging, mm).inactive {
+            done += unmap_and_age(cfg, mm, cur, i64::MAX);
+            if !short(mm) {
                 break;
             }
         }
@@ -177,11 +211,11 @@ fn refill(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> bool {
     }
     let (mut left, mut tries) = match cur.task {
         Some(_) => (16, 6),
-        None => (missing_inactive(mm), ROUNDS),
+        None => (missing, ROUNDS),
     };
     let wanted = left;
     loop {
-        let done = unmap_and_age(cfg, mm, cur, left.max(1) as u32);
+        let done = unmap_and_age(cfg, mm, cur, left.max(1));
         left -= i64::from(done);
         tries -= 1;
         if left <= 0 {
@@ -190,19 +224,19 @@ fn refill(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> bool {
         if tries == 0 {
             return false;
         }
-        if !shortage(&cfg.aging, mm).inactive {
+        if !short(mm) {
             return left < wanted;
         }
     }
 }
 
-fn unmap_and_age(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, target: u32) -> u32 {
+fn unmap_and_age(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, target: i64) -> u32 {
     let rules = &cfg.aging;
     if !rules.age_before_unmap {
         cur.scanned += mm.swap_out_aging(rules, cur.task, SHARE);
     }
-    let done = age_active(rules, mm, cur, i64::from(mm.active.len() >> SHARE), target);
-    if rules.age_before_unmap && done < target {
+    let done = age_active(rules, mm, cur, i64::from(mm.active.len() >> SHARE), None, target);
+    if rules.age_before_unmap && i64::from(done) < target {
         cur.scanned += mm.swap_out_aging(rules, cur.task, SHARE);
     }
     cur.cleaned += done;
@@ -230,7 +264,7 @@ pub fn age_in_background(cfg: &ReclaimConfig, mm: &mut Mm) -> u32 {
         return 0;
     }
     let mut cur = Cursor::new(cfg, NORMAL, AllocFlags::USER, false);
-    age_active(&cfg.aging, mm, &mut cur, steps as i64, u32::MAX);
+    age_active(&cfg.aging, mm, &mut cur, steps as i64, None, i64::MAX);
     cur.scanned
 }
 
@@ -247,15 +281,29 @@ pub(crate) enum Aged {
     NoPage,
 }
 
-/// `refill_inactive_scan`: `steps` pages from the active list's tail, until `target` of them went to the dirty list.
-fn age_active(rules: &AgingConfig, mm: &mut Mm, cur: &mut Cursor, mut steps: i64, target: u32) -> u32 {
+/// `refill_inactive_scan`: `steps` pages from the active list's tail, until `target` of them went to the dirty list; only those
+/// of `zone` count, where one is given.
+fn age_active(
+    rules: &AgingConfig,
+    mm: &mut Mm,
+    cur: &mut Cursor,
+    mut steps: i64,
+    zone: Option<usize>,
+    target: i64,
+) -> u32 {
     mm.counters.refill_calls += 1;
     let mut deactivated = 0;
-    while steps > 0 && deactivated < target {
+    while steps > 0 {
         steps -= 1;
+        let tail = mm.active.tail();
         match age_one(rules, mm, cur) {
             Aged::Spared | Aged::Kept => {}
-            Aged::Deactivated => deactivated += 1,
+            Aged::Deactivated => {
+                deactivated += u32::from(zone.is_none_or(|z| usize::from(mm.page(tail).zone) == z));
+                if i64::from(deactivated) >= target {
+                    break;
+                }
+            }
             Aged::NoPage => break,
         }
     }
@@ -439,11 +487,16 @@ fn back_to_dirty(mm: &mut Mm, cur: &mut Cursor) {
     mm.move_to(id, List::Inactive);
 }
 
-/// How many inactive pages the machine lacks.
-fn missing_inactive(mm: &Mm) -> i64 {
+/// How many inactive pages the machine lacks, all zones together; negative: it has more than enough.
+fn missing_globally(mm: &Mm) -> i64 {
     let (_, _, high) = mm.free_marks();
     let have = mm.inactive_in(DMA) + mm.inactive_in(NORMAL);
-    let missing = (high + mm.inactive_target()) as i64 - have as i64;
+    (high + mm.inactive_target()) as i64 - have as i64
+}
+
+/// How many inactive pages the machine lacks, or each of its zones.
+fn missing_inactive(mm: &Mm) -> i64 {
+    let missing = missing_globally(mm);
     if missing > 0 {
         return missing;
     }

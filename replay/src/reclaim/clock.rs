@@ -106,7 +106,7 @@ fn go_round(mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits) -> Hand {
         let p = *mm.page(id);
         let buffer = p.any(flag::META) || mm.is_twin(id);
         // Only pages with one user: the cache, or else the process.
-        let mapped = p.any(flag::MAPPED) && p.has_mapping();
+        let mapped = p.any(flag::MAPPED | flag::SHARED_MAP) && p.has_mapping();
         if !buffer && (mapped || p.pins > 0 || p.any(flag::LOCKED)) {
             continue;
         }
@@ -114,7 +114,7 @@ fn go_round(mm: &mut Mm, cur: &mut Cursor, limits: &DirtyLimits) -> Hand {
         mm.clear(id, flag::REFERENCED);
         if p.any(flag::SWAP_CACHE) {
             // A process still refers to the slot: then a use spares the page once.
-            if referenced && p.any(flag::SWAPPED) {
+            if referenced && p.any(flag::SWAPPED | flag::SHARED) {
                 continue;
             }
             mm.remove_from_swap_cache(id);

@@ -317,6 +317,7 @@ pub(super) fn judge_anon(mm: &mut Mm, cur: &mut Cursor, id: u32) -> Option<Need>
         mm.clear(id, flag::MAPPED | flag::PTE_DIRTY);
         mm.set(id, flag::SWAPPED);
     }
+    mm.unmap_copied(id);
     if mm.page(id).any(flag::DIRTY) {
         mm.clear(id, flag::DIRTY);
         mm.lock(id);

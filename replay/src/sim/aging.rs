@@ -27,9 +27,12 @@ const KSWAPD_INTERVAL: Nanos = Nanos::from_secs(1);
 impl Sim<'_> {
     pub(super) fn step_alloc_aging(&mut self, t: u32, flags: AllocFlags, at: Alloc, sink: &mut dyn ResultSink) -> Flow {
         let set = |sim: &mut Self, at| sim.tasks[t as usize].set_top(Frame::Alloc { flags, at });
+        let retries = at == Alloc::Again;
         match at {
-            Alloc::Try => {
-                self.mm.zones.pressure += 1;
+            Alloc::Try | Alloc::Again => {
+                if !retries {
+                    self.mm.zones.pressure += 1;
+                }
                 let found = self
                     .take_free()
                     .or_else(|| self.take_available(Mark::High, flags.wait))
@@ -73,7 +76,7 @@ impl Sim<'_> {
                 }
                 self.fruitless += 1;
                 self.charge(self.config.machine.syscall_ns);
-                set(self, Alloc::Try);
+                set(self, Alloc::Again);
                 Flow::Continue
             }
             Alloc::Last => {
@@ -194,13 +197,15 @@ impl Sim<'_> {
                     set(self, Kswapd::Sleep);
                     return Flow::Continue;
                 }
-                if self.out_of_clean_memory() {
-                    self.oom_kill(sink);
-                }
-                // It goes round again without sleeping; others of its class get their turn.
                 self.charge(self.config.machine.syscall_ns);
                 set(self, Kswapd::Look);
-                Flow::Yield
+                if self.out_of_clean_memory() {
+                    // It steps aside, so that the victim can end.
+                    self.oom_kill(sink);
+                    return Flow::Yield;
+                }
+                // It goes round again without sleeping.
+                Flow::Preempt
             }
             Kswapd::Zone | Kswapd::Reclaimed | Kswapd::Rested => {
                 unreachable!("a state of the classzone kernels' kswapd")

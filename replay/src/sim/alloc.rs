@@ -27,7 +27,9 @@ impl Sim<'_> {
             return self.step_charge(t, flags, at, sink);
         }
         match at {
-            Alloc::Helped | Alloc::Yielded | Alloc::Last => unreachable!("states of the aging kernels' allocator"),
+            Alloc::Again | Alloc::Helped | Alloc::Yielded | Alloc::Last => {
+                unreachable!("states of the aging kernels' allocator")
+            }
             Alloc::Try => {
                 if let Some(zone) = self.mm.zones.take_low() {
                     return self.allocated(t, zone);

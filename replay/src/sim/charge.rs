@@ -22,7 +22,9 @@ impl Sim<'_> {
 
     pub(super) fn step_charge(&mut self, t: u32, flags: AllocFlags, at: Alloc, sink: &mut dyn ResultSink) -> Flow {
         match at {
-            Alloc::Helped | Alloc::Yielded | Alloc::Last => unreachable!("states of the aging kernels' allocator"),
+            Alloc::Again | Alloc::Helped | Alloc::Yielded | Alloc::Last => {
+                unreachable!("states of the aging kernels' allocator")
+            }
             Alloc::Try => {
                 if self.under_limit().is_none_or(|left| left > 0) {
                     if let Some(zone) = self.mm.zones.take_low() {

@@ -163,6 +163,7 @@ fn a_writer_sleeps_until_bdflush_has_written_its_share() {
     let (f, o) = (b.file(40_960, 0), b.ofd());
     b.task(write_all(o, f, 160 * MIB, 65_536));
     let (summary, sink) = play(&b.build(), &config());
+    assert!(summary.finished, "{:?}", sink.events);
     let throttled: u64 = sink.calls.iter().map(|c| c.blame.get(Cause::Throttle).0).sum();
     assert!(throttled > summary.elapsed.0 / 2, "{throttled} of {}", summary.elapsed);
     let c = sink.counters.unwrap();

@@ -3,7 +3,7 @@
 //! Source: mm/vmscan.c (`kswapd`), fs/buffer.c (`bdflush`, `kupdate`, `sync_old_buffers`).
 
 use super::Sim;
-use super::frame::{Bdflush, Bread, Frame, Kswapd, Kupdate};
+use super::frame::{Balance, Bdflush, Bread, Frame, Kswapd, Kupdate};
 use super::sched::Flow;
 use super::task::Wait;
 use crate::config::{OomRule, ReclaimPolicy, WritebackPolicy};
@@ -188,8 +188,8 @@ impl Sim<'_> {
                 None => set(self, Kupdate::Buffers),
             },
             Kupdate::InodeRead => {
-                self.inode_written(t);
                 set(self, Kupdate::Inodes);
+                self.inode_written(t);
             }
             Kupdate::Buffers => {
                 let oldest = self.mm.bufs.first(BufList::Dirty);
@@ -229,13 +229,14 @@ impl Sim<'_> {
         None
     }
 
-    /// The inode at the task's cursor goes into its block.
+    /// The inode at the task's cursor goes into its block; whoever makes a buffer dirty looks at the level (`mark_buffer_dirty`).
     pub(super) fn inode_written(&mut self, t: u32) {
         let file = self.tasks[t as usize].op.pos as u32;
         self.mm.names.set_inode_dirty(file, false);
-        if let Some(block) = self.program.files[file as usize].inode_page {
-            self.dirty_metadata(block);
-        }
+        let newly = self.program.files[file as usize].inode_page.is_some_and(|block| self.dirty_metadata(block));
         self.tasks[t as usize].op.pos += 1;
+        if newly && !self.balanced() && writeback::over_soft(&self.mm, &self.limits) {
+            self.tasks[t as usize].push(Frame::Balance { at: Balance::Look });
+        }
     }
 }

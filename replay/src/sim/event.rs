@@ -28,6 +28,8 @@ pub enum Event {
     Rested(u32),
     /// What was written lately is to be counted.
     Estimate,
+    /// What the rest of the machine takes of memory is to be looked at.
+    Envelope,
 }
 
 const ID_BITS: u32 = 20;
@@ -45,6 +47,7 @@ impl Event {
             Event::Daemon(i) => (6, i),
             Event::Rested(i) => (7, i),
             Event::Estimate => (8, 0),
+            Event::Envelope => (9, 0),
         };
         assert!(id < 1 << ID_BITS, "id {id} does not fit an event");
         u128::from(kind << ID_BITS | id)
@@ -61,7 +64,8 @@ impl Event {
             5 => Event::Sample,
             6 => Event::Daemon(id),
             7 => Event::Rested(id),
-            _ => Event::Estimate,
+            8 => Event::Estimate,
+            _ => Event::Envelope,
         }
     }
 }

@@ -55,8 +55,24 @@ impl Sim<'_> {
             At::Begin => {
                 if p.any(flag::MAPPED) {
                     self.mm.counters.page_hits += 1;
+                    if write && p.any(flag::SHARED) {
+                        // `do_wp_page`: the first store after a fork copies.
+                        self.charge(self.config.machine.fault_ns + self.config.machine.copy_page_ns);
+                        self.mm.unshare(id);
+                        let left = *self.mm.page(id);
+                        if left.any(flag::SWAP_CACHE) && !left.any(flag::LOCKED) && left.pins == 0 {
+                            self.leave_swap_cache(id);
+                        }
+                    }
                     self.use_mapping(id, write);
                     return None;
+                }
+                if p.any(flag::SHARED) && !p.any(flag::SWAPPED) {
+                    if !self.mm.adopt_copied(t, id) {
+                        self.mm.unshare(id);
+                        self.free_anon(id);
+                    }
+                    return Some(Flow::Continue);
                 }
                 if p.any(flag::ORPHAN) || p.forsaken() {
                     // An earlier mapping's page, still being written to swap or left in the swap cache: a new mapping has
@@ -109,8 +125,7 @@ impl Sim<'_> {
             At::Allocated => {
                 let zone = self.tasks[t as usize].ret;
                 if zone == FAILED {
-                    let text = format!("VM: killing process {}", self.program.tasks[t as usize].name);
-                    self.kill(t, &text, sink);
+                    self.kill_at_fault(t, sink);
                     return Some(Flow::Continue);
                 }
                 self.mm.add_anon(id, zone as usize);
@@ -130,8 +145,7 @@ impl Sim<'_> {
             At::Queued => {
                 // lock_page: the page may be under its swap read, or under a swap write that began earlier.
                 if self.tasks[t as usize].ret == FAILED && !p.any(flag::PRESENT) {
-                    let text = format!("VM: killing process {}", self.program.tasks[t as usize].name);
-                    self.kill(t, &text, sink);
+                    self.kill_at_fault(t, sink);
                     return Some(Flow::Continue);
                 }
                 if !p.any(flag::PRESENT) {
@@ -162,7 +176,8 @@ impl Sim<'_> {
             SlotFate::OnWrite => write || self.swap_cache_full(),
             SlotFate::FreeBelow => self.little_swap_free(),
         };
-        if frees && self.mm.page(id).any(flag::SWAP_CACHE) && self.mm.page(id).pins <= 1 {
+        let alone = self.mm.page(id).pins <= 1 && !self.mm.page(id).any(flag::SHARED);
+        if frees && self.mm.page(id).any(flag::SWAP_CACHE) && alone {
             self.leave_swap_cache(id);
         }
         self.mm.set(id, flag::MAPPED);
@@ -320,9 +335,24 @@ impl Sim<'_> {
         u64::from(swap.free()) * 100 < u64::from(swap.total()) * u64::from(self.config.swap.free_slot_below_pct)
     }
 
+    /// A fault that got no frame: the task exits where it stands, and its memory is free before anybody else runs.
+    fn kill_at_fault(&mut self, t: u32, sink: &mut dyn ResultSink) {
+        let text = format!("VM: killing process {}", self.program.tasks[t as usize].name);
+        self.kill(t, &text, sink);
+        self.exit_memory(t);
+    }
+
     /// An anonymous page that nobody will use again.
     pub(super) fn free_anon(&mut self, id: u32) {
         let p = *self.mm.page(id);
+        if p.any(flag::SHARED) {
+            // Others refer to it: only this entry goes.
+            if p.any(flag::PTE_DIRTY) {
+                self.mm.set(id, flag::DIRTY);
+            }
+            self.mm.clear(id, flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY | flag::SWAPPED | flag::ZERO_MAPPED);
+            return;
+        }
         if self.config.swap.exit_keeps_cache && p.has(flag::PRESENT | flag::SWAP_CACHE) {
             self.mm.clear(id, flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY | flag::SWAPPED);
             return;

@@ -324,8 +324,16 @@ impl Sim<'_> {
         let index = u64::from(id - self.program.files[file as usize].first_page);
         let cfg = self.config.readahead.on_demand;
         let mut ra = self.files[file as usize].map_ra;
+        let hint = self.hint_of_touch(t, id);
         if !self.mm.page(id).any(flag::PRESENT) {
-            let w = ra.fault(&cfg, index);
+            let w = match hint {
+                Hint::Random => Window { start: index, size: 1, mark: None, order: 0 },
+                Hint::Sequential => {
+                    let want = readahead::State::fault_want(&cfg);
+                    ra.miss(&cfg, index, want, &self.file_cache(file))
+                }
+                Hint::Normal => ra.fault(&cfg, index),
+            };
             self.files[file as usize].map_ra = ra;
             self.bring_in(t, file, w, BioKind::Data);
             return true;
@@ -334,7 +342,7 @@ impl Sim<'_> {
         self.files[file as usize].map_ra = ra;
         let head = self.head_of(file, id);
         let h = *self.mm.page(head);
-        if !h.has(flag::PRESENT | flag::READAHEAD) || h.any(flag::BUF_LOCKED) {
+        if hint == Hint::Random || !h.has(flag::PRESENT | flag::READAHEAD) || h.any(flag::BUF_LOCKED) {
             return false;
         }
         self.mm.clear(head, flag::READAHEAD);

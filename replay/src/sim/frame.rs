@@ -260,6 +260,8 @@ pub enum Commit {
 pub enum Alloc {
     /// Try the watermarks.
     Try,
+    /// Try them again after reclaim (aging kernels).
+    Again,
     /// Reclaim for it.
     Rebalance,
     /// Reclaim is over.
@@ -301,6 +303,8 @@ pub enum Balance {
 pub enum Lookup {
     /// Look.
     Look,
+    /// Look for the name of a file that is about to be made.
+    New,
     /// The directory block is in.
     Directory,
     /// The inode's block is in.

@@ -49,8 +49,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn program(tasks: &[Vec<Step>]) -> Program {
+/// The tasks' steps; where asked for, the first task forks in their midst, and the child looks at its parent's memory.
+fn program(tasks: &[Vec<Step>], forks: bool) -> Program {
     let mut b = Builder::new();
+    let child = tasks.len() as u32;
+    let mut shared = 0;
     let files = [b.file(FILE_PAGES, FILE_PAGES), b.file(FILE_PAGES, 700), b.file(FILE_PAGES, 0)];
     for (t, steps) in tasks.iter().enumerate() {
         let area = b.anon(t as u32, AREA_PAGES);
@@ -67,9 +70,23 @@ fn program(tasks: &[Vec<Step>]) -> Program {
             Step::Sync => Op::Sync,
         }));
         ops.push(Op::Sync);
+        if t == 0 {
+            shared = area;
+            if forks {
+                let middle = 4 + steps.len() / 2;
+                ops.splice(middle..middle, [Op::Share { area, task: child }, Op::Spawn { task: child }]);
+            }
+        }
         b.task(ops);
     }
-    b.build()
+    if !forks {
+        return b.build();
+    }
+    let look = Op::Touch { area: shared, first: 0, count: AREA_PAGES / 2, stride: 2, write: false };
+    b.task(vec![Op::Sleep { time: Nanos::from_millis(50) }, look, Op::Sleep { time: Nanos::from_millis(900) }]);
+    let mut program = b.build();
+    program.tasks[child as usize].start = crate::program::Start::Spawned;
+    program
 }
 
 /// Kernels that never swap anonymous memory, by an error of theirs: more of it than fits is a livelock, which has to be
@@ -108,9 +125,9 @@ fn moment(sim: &Sim<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn check(name: &str, config: &Config, tasks: &[Vec<Step>]) -> Result<(), String> {
+fn check(name: &str, config: &Config, tasks: &[Vec<Step>], forks: bool) -> Result<(), String> {
     let ensure = |holds: bool, why: &dyn Fn() -> String| if holds { Ok(()) } else { Err(format!("{name}: {}", why())) };
-    let program = program(tasks);
+    let program = program(tasks, forks);
     let mut sink = MemorySink::default();
     let mut sim = Sim::new(&program, config, 0, Pacing::Closed).map_err(|e| e.to_string())?;
     let stop = AtomicBool::new(false);
@@ -131,13 +148,13 @@ fn check(name: &str, config: &Config, tasks: &[Vec<Step>]) -> Result<(), String>
         // Never in silence: what is stuck, and who waits for what.
         let text = sink.events.iter().map(|e| e.text.as_str()).collect::<Vec<_>>().join("; ");
         ensure(!text.is_empty(), &|| "it ended, unfinished, without a finding".to_owned())?;
-        let waits = (0..tasks.len()).any(|t| text.contains(&format!("t{t}")));
+        let waits = (0..program.tasks.len()).any(|t| text.contains(&format!("t{t}")));
         ensure(waits, &|| format!("the finding does not say who waits: {text}"))?;
         return ensure(NEVER_SWAP.contains(&name), &|| text.clone());
     }
     // At most the running tasks hold a frame between two steps.
     let in_hand = sim.mm.frames_in_hand();
-    ensure(in_hand <= tasks.len() as u64, &|| format!("{in_hand} frames are nobody's"))?;
+    ensure(in_hand <= program.tasks.len() as u64, &|| format!("{in_hand} frames are nobody's"))?;
     let c = sink.counters.ok_or("a run has counters")?;
     let served: u64 = sink.io.iter().map(|r| u64::from(r.nr) * 512).sum();
     ensure(served == c.disk_read_bytes + c.disk_write_bytes, &|| format!("{served} bytes served, counted otherwise"))?;
@@ -184,9 +201,13 @@ fn programs() -> impl Strategy<Value = Vec<Vec<Step>>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, max_shrink_time: 20_000, ..ProptestConfig::default() })]
     #[test]
-    fn memory_requests_and_time_are_conserved(tasks in programs(), kernel in any::<prop::sample::Index>()) {
+    fn memory_requests_and_time_are_conserved(
+        tasks in programs(),
+        kernel in any::<prop::sample::Index>(),
+        forks in any::<bool>(),
+    ) {
         let (name, config) = kernel.get(&KERNELS);
-        check(name, config, &tasks).map_err(TestCaseError::fail)?;
+        check(name, config, &tasks, forks).map_err(TestCaseError::fail)?;
     }
 }
 
@@ -200,7 +221,13 @@ fn every_kernel_conserves_them() {
     assert!(KERNELS.len() > 30, "{}", KERNELS.len());
     let failed: Vec<String> = KERNELS
         .par_iter()
-        .flat_map(|(name, c)| tasks.iter().filter_map(|t| check(name, c, t).err()).collect::<Vec<_>>())
+        .flat_map(|(name, c)| {
+            tasks
+                .iter()
+                .zip([false, true].into_iter().cycle())
+                .filter_map(|(t, forks)| check(name, c, t, forks).err())
+                .collect::<Vec<_>>()
+        })
         .collect();
     assert_eq!(failed, Vec::<String>::new());
 }

@@ -377,7 +377,7 @@ impl Sim<'_> {
             return Flow::Continue;
         }
         let p = *self.mm.page(page);
-        let left_behind = p.any(flag::SWAP_CACHE) && !p.any(flag::SWAPPED | flag::MAPPED);
+        let left_behind = p.any(flag::SWAP_CACHE) && !p.any(flag::SWAPPED | flag::MAPPED | flag::SHARED);
         if p.any(flag::ORPHAN) || left_behind {
             // Nobody refers to the swap slot any more: no I/O.
             self.mm.unlock(page);

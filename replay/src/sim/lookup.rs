@@ -8,9 +8,13 @@ use crate::mm::page::flag;
 
 impl Sim<'_> {
     fn call_lookup(&mut self, t: u32, file: u32) -> Flow {
+        self.call_lookup_from(t, file, Lookup::Look)
+    }
+
+    fn call_lookup_from(&mut self, t: u32, file: u32, at: Lookup) -> Flow {
         let task = &mut self.tasks[t as usize];
         task.op.at = At::Second;
-        task.push(Frame::Lookup { file, at: Lookup::Look });
+        task.push(Frame::Lookup { file, at });
         Flow::Continue
     }
 
@@ -18,7 +22,9 @@ impl Sim<'_> {
     pub(super) fn step_lookup(&mut self, t: u32, file: u32, at: Lookup) -> Flow {
         let f = &self.program.files[file as usize];
         let next = match at {
-            Lookup::Look if self.mm.names.has_dentry(file) => None,
+            Lookup::Look | Lookup::New if self.mm.names.has_dentry(file) => None,
+            // `ext2_new_inode` makes the inode in memory; its block is read when the inode is written.
+            Lookup::New => Some((Lookup::Inode, f.name_page)),
             Lookup::Look => Some((Lookup::Directory, f.name_page)),
             Lookup::Directory if self.mm.names.has_inode(file) => None,
             Lookup::Directory => Some((Lookup::Inode, f.inode_page)),
@@ -61,7 +67,9 @@ impl Sim<'_> {
     pub(super) fn step_open(&mut self, t: u32, ofd: u32, file: u32, create: bool, truncate: bool) -> Option<Flow> {
         let at = self.tasks[t as usize].op.at;
         if at == At::Begin {
-            return Some(self.call_lookup(t, file));
+            // Today's kernels (ext4) need the inode's block at once.
+            let from = if create && !self.balanced() { Lookup::New } else { Lookup::Look };
+            return Some(self.call_lookup_from(t, file, from));
         }
         if create && let Some(page) = self.missing_bitmap(file) {
             self.tasks[t as usize].push(Frame::Bread { page, at: Bread::Look });

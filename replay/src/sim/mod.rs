@@ -8,16 +8,19 @@ pub mod event;
 pub mod frame;
 pub mod task;
 
+mod advise;
 mod aging;
 mod alloc;
 mod charge;
 mod clock;
 mod daemons;
 mod direct;
+mod envelope;
 mod extents;
 mod fault;
 mod filemap;
 mod flusher;
+mod goodness;
 mod initial;
 mod io;
 mod journal;
@@ -44,6 +47,8 @@ mod invariants;
 mod modern_tests;
 #[cfg(test)]
 mod signatures;
+#[cfg(test)]
+mod signatures_aa;
 #[cfg(test)]
 mod tests;
 
@@ -225,6 +230,7 @@ pub struct Sim<'p> {
     events: EventQueue,
     run_queue: VecDeque<u32>,
     running: Vec<Option<u32>>,
+    choice: goodness::Choice,
     slice_end: Vec<Nanos>,
     in_flight: Vec<Option<InFlight>>,
     now: Nanos,
@@ -270,6 +276,7 @@ pub struct Sim<'p> {
     flushing: flusher::Flushing,
     journal: journal::Journal,
     extents: extents::Extents,
+    mapping_hints: advise::Hints,
 }
 
 const fn assert_clone_send<T: Clone + Send + 'static>() {}
@@ -323,7 +330,7 @@ impl<'p> Sim<'p> {
         let (flusher, by_age) = if balanced {
             (Frame::Flusher { at: Flush::Idle }, Frame::Journal)
         } else {
-            (Frame::Bdflush { at: Bdflush::Waited }, Frame::Kupdate { at: Kupdate::Begin })
+            (Frame::Bdflush { at: Bdflush::Write }, Frame::Kupdate { at: Kupdate::Begin })
         };
         tasks.push(Task::new(flusher, true, slice));
         tasks.push(Task::new(by_age, true, slice));
@@ -356,6 +363,7 @@ impl<'p> Sim<'p> {
             events: EventQueue::default(),
             run_queue: VecDeque::new(),
             running: vec![None; cpus],
+            choice: goodness::Choice::new(config.machine.scheduler, cpus),
             slice_end: vec![Nanos::ZERO; cpus],
             in_flight: Vec::new(),
             now: Nanos::ZERO,
@@ -387,6 +395,7 @@ impl<'p> Sim<'p> {
             io_priority: io_priorities(program, &config.queue.priorities)?,
             flushing: flusher::Flushing::new(config, program.files.len()),
             journal: journal::Journal::new(&config.writeback.balanced),
+            mapping_hints: advise::Hints::new(),
             extents: extents::Extents::new(&config.writeback.balanced, program.files.len()),
             swap_in_flight: 0,
             swap_flight_limit,
@@ -434,6 +443,7 @@ impl<'p> Sim<'p> {
             }
         }
         self.events.push(Nanos::from_secs(1), Event::Sample);
+        self.start_envelope();
     }
 
     /// Let the machine run on after the last foreground task has ended: daemons and devices go on, background tasks end.
@@ -529,6 +539,7 @@ impl<'p> Sim<'p> {
                 self.drain_wakes();
             }
             Event::LinkTick(l) => self.link_tick(l as usize),
+            Event::Envelope => self.follow_envelope(),
             Event::Sample => {
                 let row = self.sample();
                 sink.sample(&row);

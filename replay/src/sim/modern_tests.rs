@@ -1,7 +1,7 @@
 //! Journal, small files, initial cache, generations and the kernel's counters, on programs small enough to reason about.
 
 use crate::config::Config;
-use crate::program::Op;
+use crate::program::{Advice, AreaInfo, Op};
 use crate::results::MemorySink;
 use crate::testing::{Builder, play, read_all, write_all};
 use crate::variant::Library;
@@ -138,4 +138,35 @@ fn a_hot_set_outlasts_a_stream_in_generations() {
         // Used 22 times each; without protection nearly each use in the stream's second half would miss.
         assert!(misses < 4 * 512, "{name}: {misses}");
     }
+}
+
+/// Touches pages of a mapped file that lie apart, after saying how.
+fn mapped_reads(advice: Option<Advice>) -> u64 {
+    let mut b = Builder::new();
+    let f = b.file(4096, 4096);
+    let first_page = b.program().files[f as usize].first_page;
+    b.program().areas.push(AreaInfo { task: 0, pages: 4096, first_page, file: Some(f), private: false });
+    let mut ops = vec![Op::Map { area: 0 }];
+    ops.extend(advice.map(|advice| Op::AdviseArea { area: 0, first: 0, count: 4096, advice }));
+    ops.extend((0..16).map(|i| Op::Touch { area: 0, first: 100 + i * 200, count: 1, stride: 1, write: false }));
+    b.task(ops);
+    play(&b.build(), &kernel("linux-6.18+slowdisk")).1.counters.unwrap().disk_read_bytes / PAGE
+}
+
+#[test]
+fn advice_of_order_decides_what_a_fault_reads_around() {
+    assert_eq!(mapped_reads(None), 16 * 32, "read-around");
+    assert_eq!(mapped_reads(Some(Advice::Random)), 16, "the pages alone");
+    assert_eq!(mapped_reads(Some(Advice::WillNeed)), 320 + 14 * 32, "as much as one request, then as without");
+}
+
+#[test]
+fn memory_that_is_not_needed_is_free_and_comes_back_empty() {
+    let mut b = Builder::new();
+    let area = b.anon(0, 1024);
+    let touch = Op::Touch { area, first: 0, count: 1024, stride: 1, write: true };
+    let drop = Op::AdviseArea { area, first: 256, count: 512, advice: Advice::DontNeed };
+    b.task(vec![Op::Map { area }, touch, drop, touch, Op::Unmap { area }]);
+    let c = play(&b.build(), &kernel("linux-6.18+slowdisk")).1.counters.unwrap();
+    assert_eq!((c.page_misses, c.page_hits), (1024 + 512, 512));
 }

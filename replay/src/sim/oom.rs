@@ -7,6 +7,9 @@ use super::task::Wait;
 use crate::results::{EventKind, EventRow, ResultSink};
 use kreplay_traces::units::Nanos;
 
+/// Slice of a victim (5 * HZ ticks).
+const VICTIM_SLICE: Nanos = Nanos::from_secs(5);
+
 impl Sim<'_> {
     /// Reclaim failed at every priority. Kill if swap is full and this has gone on: failures less than 5 s apart, for at
     /// least 1 s, often enough.
@@ -40,8 +43,8 @@ impl Sim<'_> {
     pub(super) fn oom_kill(&mut self, sink: &mut dyn ResultSink) {
         let victim = (0..self.program.tasks.len() as u32)
             .filter(|&t| {
-                let task = &self.tasks[t as usize];
-                !task.dying && !matches!(task.wait, Wait::Ended | Wait::Start)
+                // A victim that has not got round to ending yet may be chosen again.
+                !matches!(self.tasks[t as usize].wait, Wait::Ended | Wait::Start)
             })
             .map(|t| (self.badness(t), std::cmp::Reverse(t)))
             .max();
@@ -52,6 +55,10 @@ impl Sim<'_> {
                 self.program.tasks[t as usize].tid, self.program.tasks[t as usize].name
             );
             self.kill(t, &text, sink);
+            // So that it ends soon: a long slice. (Its allocations are privileged as long as it is dying.)
+            if self.by_goodness() {
+                self.give_slice(t, VICTIM_SLICE);
+            }
         }
     }
 

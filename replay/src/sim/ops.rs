@@ -5,10 +5,11 @@ use super::frame::Frame;
 use super::sched::Flow;
 use super::task::{At, OpCursor, Wait};
 use super::{Ofd, Pacing, Sim};
+use crate::config::AllocPolicy;
 use crate::mm::page::flag;
 use crate::program::{Op, TaskProgram};
-use crate::results::{Blame, CallOp, CallRow, Cause, MarkRow, ResultSink};
-use kreplay_traces::units::{Bytes, Nanos};
+use crate::results::{Blame, CallOp, CallRow, Cause, EventKind, EventRow, MarkRow, ResultSink};
+use kreplay_traces::units::{Bytes, Nanos, PAGE_BYTES};
 
 /// How late a precise sleep may end so that timers fire together (`timer_slack_ns`).
 const TIMER_SLACK: Nanos = Nanos::from_micros(50);
@@ -27,7 +28,7 @@ impl Sim<'_> {
     pub(super) fn step_program(&mut self, t: u32, sink: &mut dyn ResultSink) -> Flow {
         // Back in user mode: a task that was woken meanwhile goes first, since sleepers have the better goodness.
         if std::mem::take(&mut self.resched) && !self.run_queue.is_empty() && self.running.iter().all(Option::is_some) {
-            return Flow::Yield;
+            return Flow::Preempt;
         }
         let program: &TaskProgram = &self.program.tasks[t as usize];
         let local = self.local_now();
@@ -130,6 +131,7 @@ impl Sim<'_> {
             Op::Sync if self.balanced() => self.step_sync_all(t),
             Op::Sync => self.step_sync(t),
             Op::Advise { ofd, off, len, advice } => self.step_advise(t, ofd, off, len, advice),
+            Op::AdviseArea { area, first, count, advice } => self.step_advise_area(t, area, first, count, advice),
             Op::Touch { stride, write, .. } => self.step_touch(t, u32::from(stride), write, sink),
             Op::Close { ofd } => {
                 let file = self.ofds[ofd as usize].file;
@@ -142,12 +144,16 @@ impl Sim<'_> {
                 None
             }
             Op::Map { area } => {
-                let a = program.areas[area as usize];
-                self.mm.spaces.map(t, area, a.first_page, a.pages);
+                self.map_area(t, area, sink);
                 None
             }
             Op::Unmap { area } => {
                 self.unmap_area(t, area);
+                None
+            }
+            Op::Share { area, task } => {
+                let a = program.areas[area as usize];
+                self.mm.share_area(task, area, a.first_page, a.pages);
                 None
             }
             Op::Sleep { time } if self.config.machine.precise_sleeps => {
@@ -194,7 +200,7 @@ impl Sim<'_> {
         if let Some(flow) = flow {
             return flow;
         }
-        if !matches!(op, Op::Read { .. } | Op::Write { .. } | Op::Mark { .. } | Op::Touch { .. }) {
+        if !matches!(op, Op::Read { .. } | Op::Write { .. } | Op::Mark { .. } | Op::Touch { .. } | Op::Share { .. }) {
             self.charge(self.config.machine.syscall_ns);
         }
         self.finish_plug(t);
@@ -253,6 +259,10 @@ impl Sim<'_> {
             Op::Readdir { file, off, len } => (CallOp::Readdir, Some(file), Some(off), Some(len)),
             Op::Map { area } => (CallOp::Map, self.program.areas[area as usize].file, None, None),
             Op::Unmap { area } => (CallOp::Unmap, self.program.areas[area as usize].file, None, None),
+            Op::AdviseArea { area, first, count, .. } => {
+                let [off, len] = [first, count].map(|n| u64::from(n) * PAGE_BYTES);
+                (CallOp::Advise, self.program.areas[area as usize].file, Some(off), Some(len))
+            }
             Op::Touch { area, count, .. } => {
                 (CallOp::Touch, self.program.areas[area as usize].file, None, Some(u64::from(count)))
             }
@@ -262,6 +272,7 @@ impl Sim<'_> {
             Op::Post { .. } => (CallOp::Post, None, None, None),
             Op::Await { .. } => (CallOp::Await, None, None, None),
             Op::Spawn { .. } => (CallOp::Spawn, None, None, None),
+            Op::Share { .. } => return,
             Op::Cpu { .. } => (CallOp::Cpu, None, None, None),
             Op::Mark { .. } => return,
         };
@@ -281,11 +292,16 @@ impl Sim<'_> {
         });
     }
 
-    fn end_task(&mut self, t: u32, _sink: &mut dyn ResultSink) -> Flow {
-        self.finish_plug(t);
+    /// `exit_mm`: the task's address space goes.
+    pub(super) fn exit_memory(&mut self, t: u32) {
         for area in self.mm.spaces.areas(t) {
             self.unmap_area(t, area);
         }
+    }
+
+    fn end_task(&mut self, t: u32, _sink: &mut dyn ResultSink) -> Flow {
+        self.finish_plug(t);
+        self.exit_memory(t);
         let program = &self.program.tasks[t as usize];
         let local = self.local_now();
         let task = &mut self.tasks[t as usize];
@@ -327,6 +343,7 @@ impl Sim<'_> {
     fn spawn(&mut self, t: u32, task: u32) {
         if self.tasks[task as usize].wait == Wait::Start {
             self.halve_slice(t, task);
+            self.mm.spaces.fork(t, task);
             self.tasks[task as usize].wait = Wait::Time;
             let at = self.local_now();
             self.events.push(at, Event::Wake(task));
@@ -388,26 +405,42 @@ impl Sim<'_> {
         self.mm.names.set_inode_dirty(file, true);
     }
 
-    fn unmap_area(&mut self, t: u32, area: u32) {
-        if !self.mm.spaces.unmap(t, area) {
+    /// mmap. The 2.2 and 2.4 kernels refuse anonymous memory if there is less left than the trace goes on to touch of it
+    /// (`vm_enough_memory`, which counts the whole mapping); a program that does not get its memory ends here.
+    fn map_area(&mut self, t: u32, area: u32, sink: &mut dyn ResultSink) {
+        let a = self.program.areas[area as usize];
+        let counts = self.config.alloc.policy != AllocPolicy::Watermarks;
+        if counts && a.file.is_none() && u64::from(a.pages) >= self.mm.commit_limit() {
+            let text = format!("mmap of {} pages refused: {}", a.pages, self.program.tasks[t as usize].name);
+            sink.event(&EventRow { time: self.local_now(), task: Some(t), kind: EventKind::AllocFailure, text });
+            self.tasks[t as usize].dying = true;
             return;
         }
+        self.mm.spaces.map(t, area, a.first_page, a.pages);
+    }
+
+    fn unmap_area(&mut self, t: u32, area: u32) {
         let a = self.program.areas[area as usize];
-        for id in a.first_page..a.first_page + a.pages {
-            if a.file.is_some() {
-                let p = *self.mm.page(id);
-                if p.any(flag::MAPPED) {
-                    if p.any(flag::YOUNG) {
-                        self.mm.mark_accessed(id);
+        self.mapping_hints.remove(&area);
+        // Threads share their areas, which are kept with the one that mapped them.
+        let mapped = self.mm.spaces.unmap(t, area).or_else(|| {
+            let spaces = &mut self.mm.spaces;
+            if spaces.copied_anywhere(area) { None } else { spaces.unmap(a.task, area) }
+        });
+        match mapped {
+            None => return,
+            Some(Some(copied)) => {
+                for (id, entry) in (a.first_page..).zip(copied) {
+                    if self.mm.drop_copied(id, entry) {
+                        self.free_anon(id);
                     }
-                    if p.any(flag::PTE_DIRTY) {
-                        self.mm.set(id, flag::DIRTY);
-                    }
-                    self.mm.clear(id, flag::MAPPED | flag::YOUNG | flag::PTE_DIRTY);
                 }
-            } else {
-                self.free_anon(id);
+                return;
             }
+            Some(None) => {}
+        }
+        for id in a.first_page..a.first_page + a.pages {
+            self.unmap_page(id, a.file.is_some());
         }
     }
 }

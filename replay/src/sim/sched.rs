@@ -16,6 +16,8 @@ pub(super) enum Flow {
     Block,
     /// Let others run first.
     Yield,
+    /// Let the best run.
+    Preempt,
 }
 
 impl Sim<'_> {
@@ -32,14 +34,14 @@ impl Sim<'_> {
         let task = &mut self.tasks[t as usize];
         task.ready = true;
         self.run_queue.push_back(t);
-        self.resched = true;
+        self.note_woken(t);
     }
 
     /// Give free processors to ready tasks, until all work that can be done now is done.
     pub(super) fn schedule(&mut self, sink: &mut dyn ResultSink) {
         while !self.run_queue.is_empty() {
             let Some(cpu) = self.running.iter().position(Option::is_none) else { return };
-            let Some(t) = self.run_queue.pop_front() else { return };
+            let Some(t) = self.next_task(cpu) else { return };
             let now = self.now;
             self.since_sample.switches += 1;
             let task = &mut self.tasks[t as usize];
@@ -55,12 +57,18 @@ impl Sim<'_> {
     pub(super) fn burst_over(&mut self, cpu: usize) {
         let Some(t) = self.running[cpu].take() else { return };
         let left = self.slice_end[cpu].saturating_sub(self.now);
-        let whole = Nanos::from_millis(u64::from(self.config.machine.slice_ms));
+        let whole = self.whole_slice();
+        let by_goodness = self.by_goodness();
         let task = &mut self.tasks[t as usize];
         // What is left of a slice outlasts a sleep; the next one begins when it is used up.
-        task.slice = if left == Nanos::ZERO { whole } else { left };
+        task.slice = if left == Nanos::ZERO && !by_goodness { whole } else { left };
         if task.wait == Wait::Nothing && !task.ready {
             task.ready = true;
+            if by_goodness {
+                self.run_queue.push_back(t);
+                self.keeps_processor(cpu, t, left);
+                return;
+            }
             // Within its slice a task goes on before others, unless its kernel lets a woken one interrupt it.
             let preempted = self.config.machine.preempt && std::mem::take(&mut self.resched);
             if left > Nanos::ZERO && !preempted {
@@ -93,6 +101,10 @@ impl Sim<'_> {
                         self.note_busy(self.cost - began);
                         self.now = end;
                         self.at_this_time = 0;
+                        if self.by_goodness() && end >= self.slice_end[cpu] {
+                            self.tasks[t as usize].slice = Nanos::ZERO;
+                            self.give_slices();
+                        }
                         self.cost = Nanos::ZERO;
                         began = Nanos::ZERO;
                         self.burst_from = Nanos::ZERO;
@@ -100,12 +112,15 @@ impl Sim<'_> {
                     }
                     break;
                 }
-                Flow::Block | Flow::Yield => {
+                Flow::Block | Flow::Yield | Flow::Preempt => {
                     let end = self.local_now();
                     self.tasks[t as usize].account(Cause::Cpu, end);
-                    if flow == Flow::Yield {
+                    if flow != Flow::Block {
                         self.tasks[t as usize].ready = true;
                         self.run_queue.push_back(t);
+                    }
+                    if flow == Flow::Yield {
+                        self.note_yielded(t);
                     }
                     break;
                 }
@@ -131,6 +146,7 @@ impl Sim<'_> {
         let (theirs, ours) = (left.div_ceil(2), left / 2);
         self.tasks[child as usize].slice = Nanos((theirs * tick).max(tick));
         self.slice_end[cpu] = self.local_now() + Nanos(ours * tick);
+        self.resched |= ours == 0 && self.by_goodness();
     }
 
     /// The burst in hand has had its time: others are to be looked at.

@@ -165,6 +165,8 @@ pub struct Task {
     pub ready: bool,
     /// What is left of its time slice.
     pub slice: Nanos,
+    /// Its place in the run queue: higher is nearer to the head.
+    pub place: u64,
     /// In an operation (not thinking).
     pub in_op: bool,
     /// A daemon of the kernel.
@@ -228,6 +230,7 @@ impl Task {
             cause: Cause::Cpu,
             ready: false,
             slice,
+            place: 0,
             in_op: false,
             daemon,
             dirty: Writer::default(),

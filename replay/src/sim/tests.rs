@@ -441,3 +441,44 @@ fn bdflush_with_hysteresis_goes_on_below_the_limit_that_woke_it() {
     assert!(dirty_at_end("linux-2.4.23") < third * 3 / 4, "{}", dirty_at_end("linux-2.4.23"));
     assert!(dirty_at_end("linux-2.4.16") > third * 9 / 10, "{}", dirty_at_end("linux-2.4.16"));
 }
+
+#[test]
+fn what_a_fork_shares_has_two_users_until_the_writer_copies() {
+    let mut b = Builder::new();
+    let pages = 1000;
+    let area = b.anon(0, pages);
+    let touch = |count, write| Op::Touch { area, first: 0, count, stride: 1, write };
+    let (child, ms) = (1, Nanos::from_millis);
+    b.task(vec![
+        Op::Map { area },
+        touch(pages, true),
+        Op::Share { area, task: child },
+        Op::Spawn { task: child },
+        Op::Sleep { time: ms(100) },
+        touch(100, true),
+        Op::Sleep { time: ms(100) },
+    ]);
+    b.task(vec![Op::Sleep { time: ms(1500) }]);
+    let mut program = b.build();
+    program.tasks[1].start = crate::program::Start::Spawned;
+    let (_, sink) = play(&program, &config());
+    // The parent has ended: what it had not written to since is the child's.
+    assert_eq!(sink.samples[0].anon_kib, u64::from(pages - 100) * 4);
+}
+
+#[test]
+fn memory_that_there_is_not_is_not_promised() {
+    let mut b = Builder::new();
+    let pages = 40_000;
+    let area = b.anon(0, pages);
+    b.task(vec![Op::Map { area }, Op::Touch { area, first: 0, count: pages, stride: 1, write: true }]);
+    let program = b.build();
+    let refused = |swap_mib: u64| {
+        let mut c = config();
+        c.machine.swap = swap_mib * 1024;
+        let (_, sink) = play(&program, &c);
+        sink.events.iter().any(|e| e.text.contains("refused"))
+    };
+    assert!(refused(16));
+    assert!(!refused(256));
+}

@@ -1,7 +1,7 @@
 //! Mapped memory.
 
 use kreplay_replay::compile::{CompileOptions, OwnedSyscall};
-use kreplay_replay::program::Op;
+use kreplay_replay::program::{Advice, Op};
 
 use crate::trace::*;
 
@@ -77,7 +77,9 @@ fn a_childs_writes_after_fork_are_its_own() {
     t.touch_by(2, 100 * P, 1, P, false);
     t.touch_by(2, 101 * P, 2, P, true);
     let p = t.then(exit()).compile();
-    assert_eq!(ops(&p, 2), [touch(0, 0, 1, 1, false), Op::Map { area: 1 }, touch(1, 1, 2, 1, true)]);
+    let own = [Op::Unmap { area: 0 }, Op::Map { area: 1 }, touch(1, 1, 2, 1, true)];
+    assert_eq!(ops(&p, 2)[..4], [&[touch(0, 0, 1, 1, false)][..], &own].concat());
+    assert!(ops(&p, 1).contains(&Op::Share { area: 0, task: 1 }), "until then it has its parent's");
     assert_eq!((p.areas[1].task, p.areas[1].pages), (1, 3));
     assert!(ops(&p, 1).contains(&Op::Unmap { area: 0 }));
 }
@@ -116,4 +118,35 @@ fn touches_of_memory_that_no_call_mapped_get_an_area() {
     let p = Trace::new().then(call("getpid")).touch(512 * P + 5, 2, P, true).compile();
     assert_eq!(ops(&p, 1), [Op::Map { area: 0 }, touch(0, 0, 2, 1, true)]);
     assert_eq!(noted(&p, "made up"), 1);
+}
+
+#[test]
+fn advice_and_partial_unmapping_name_pages_of_their_area() {
+    let at = |name: &str, first: i64, pages: i64| OwnedSyscall {
+        addr: Some(first * P),
+        len_bytes: Some(pages * P),
+        ..call(name)
+    };
+    let advise = |first, pages, word: &str| OwnedSyscall { flags: Some(word.into()), ..at("madvise", first, pages) };
+    let p = Trace::new()
+        .then(anonymous(100 * P, 8))
+        .then(anonymous(108 * P, 8))
+        .touch(100 * P, 16, P, true)
+        .then(advise(106, 4, "MADV_DONTNEED"))
+        .then(advise(100, 2, "MADV_SEQUENTIAL"))
+        .then(advise(100, 2, "MADV_HUGEPAGE"))
+        .then(at("munmap", 104, 2))
+        .then(at("munmap", 100, 8))
+        .compile();
+    let said = |area, first, count, advice| Op::AdviseArea { area, first, count, advice };
+    assert_eq!(
+        ops(&p, 1)[4..],
+        [
+            said(0, 6, 2, Advice::DontNeed),
+            said(1, 0, 2, Advice::DontNeed),
+            said(0, 0, 2, Advice::Sequential),
+            said(0, 4, 2, Advice::DontNeed),
+            Op::Unmap { area: 0 },
+        ]
+    );
 }

@@ -30,6 +30,11 @@ pub(crate) struct Transfer {
 pub(crate) trait Device {
     /// Accepts a request; when it will be done, and how long the device works on it.
     fn serve(&mut self, now: Nanos, t: Transfer) -> Served;
+    /// The same for a command that the device has held since an earlier time (see [`Device::reorders`]).
+    fn serve_held(&mut self, now: Nanos, since: Nanos, t: Transfer) -> Served {
+        let _ = since;
+        self.serve(now, t)
+    }
     /// Empties the write cache; when it is empty. Without one, what is complete is on the medium.
     fn flush(&mut self, now: Nanos) -> Nanos {
         now
@@ -70,6 +75,15 @@ impl Device for AnyDevice {
             Self::Null(d) => d.serve(now, t),
             Self::Ssd(d) => d.serve(now, t),
             Self::Disk(d) => d.serve(now, t),
+        }
+    }
+
+    fn serve_held(&mut self, now: Nanos, since: Nanos, t: Transfer) -> Served {
+        match self {
+            Self::Rotating(d) => d.serve_held(now, since, t),
+            Self::Null(d) => d.serve_held(now, since, t),
+            Self::Ssd(d) => d.serve_held(now, since, t),
+            Self::Disk(d) => d.serve_held(now, since, t),
         }
     }
 

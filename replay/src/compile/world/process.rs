@@ -64,6 +64,11 @@ impl World<'_> {
             return self.notes.count("tasks made but not traced");
         };
         let released = out.known.released_ns[child];
+        if mm != creator.mm {
+            for area in self.mem.private_areas(mm) {
+                self.emit(Op::Share { area, task });
+            }
+        }
         self.emit(Op::Spawn { task });
         if vfork && released.is_some_and(|at| at <= Self::end_ns(r)) {
             let channel = self.vfork_channel(child);

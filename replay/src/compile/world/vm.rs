@@ -6,7 +6,7 @@ use kreplay_traces::units::PAGE_BYTES;
 use super::fd::has;
 use super::{World, args};
 use crate::compile::fds::Target;
-use crate::program::{AreaId, FileId, Op};
+use crate::program::{Advice, AreaId, FileId, Op};
 
 /// Anonymous mappings up to this size are assumed to be touched in full (16 MiB; a guess).
 const SMALL_PAGES: u64 = 4096;
@@ -27,7 +27,13 @@ impl World<'_> {
             "mmap" | "mmap2" | "old_mmap" => self.map(r),
             "munmap" => {
                 if let (Some(addr), Some(len)) = (r.addr, r.len_bytes) {
-                    let gone = self.mem.unmap(mm, addr as u64, len.max(0) as u64);
+                    let (addr, len) = (addr as u64, len.max(0) as u64);
+                    let mut parts = self.mem.parts(mm, addr, len);
+                    let gone = self.mem.unmap(mm, addr, len);
+                    parts.retain(|p| !gone.contains(&p.0) && self.mem.owns(mm, p.0));
+                    for part in parts {
+                        self.advise_part(part, Advice::DontNeed);
+                    }
                     self.unmapped(gone);
                 }
             }
@@ -53,7 +59,8 @@ impl World<'_> {
                     self.emit(Op::Fsync { file, data_only: false });
                 }
             }
-            "madvise" | "process_madvise" => self.notes.count("memory advice (not replayed)"),
+            "madvise" => self.madvise(r),
+            "process_madvise" => self.notes.count("advice on another process's memory (not replayed)"),
             "mlock" | "mlock2" | "mlockall" | "munlock" | "munlockall" => {
                 self.notes.count("memory locking (not replayed)")
             }
@@ -61,6 +68,40 @@ impl World<'_> {
             _ => return false,
         }
         true
+    }
+
+    fn madvise(&mut self, r: &SyscallRow<'_>) {
+        let (Some(addr), Some(len)) = (r.addr, r.len_bytes.and_then(|l| u64::try_from(l).ok())) else {
+            return self.notes.count("memory advice whose address or length is missing (not replayed)");
+        };
+        let mm = self.tasks.get(self.task).mm;
+        let parts = self.mem.parts(mm, addr as u64, len);
+        let populate = [("MADV_POPULATE_READ", false), ("MADV_POPULATE_WRITE", true)];
+        if let Some((_, write)) = populate.iter().find(|(word, _)| has(r, word)) {
+            for (area, first, pages) in parts {
+                let pages = self.touchable(area, first + pages).saturating_sub(first);
+                self.touch(area, first, pages, 1, *write);
+            }
+            return;
+        }
+        let known = [
+            ("MADV_NORMAL", Advice::Normal),
+            ("MADV_RANDOM", Advice::Random),
+            ("MADV_SEQUENTIAL", Advice::Sequential),
+            ("MADV_WILLNEED", Advice::WillNeed),
+            ("MADV_DONTNEED", Advice::DontNeed),
+            ("MADV_DONTNEED_LOCKED", Advice::DontNeed),
+        ];
+        let Some((_, advice)) = known.iter().find(|(word, _)| has(r, word)) else {
+            return self.notes.count("memory advice that changes nothing here (MADV_FREE, MADV_HUGEPAGE and others)");
+        };
+        for part in parts {
+            self.advise_part(part, *advice);
+        }
+    }
+
+    fn advise_part(&mut self, (area, first, pages): (AreaId, u64, u64), advice: Advice) {
+        self.emit(Op::AdviseArea { area, first: clip(first), count: clip(pages), advice });
     }
 
     fn map(&mut self, r: &SyscallRow<'_>) {
@@ -157,7 +198,8 @@ impl World<'_> {
     }
 
     pub(super) fn unmapped(&mut self, gone: Vec<AreaId>) {
-        for area in gone {
+        let mm = self.tasks.get(self.task).mm;
+        for area in gone.into_iter().filter(|a| self.mem.replayed(mm, *a)).collect::<Vec<_>>() {
             self.emit(Op::Unmap { area });
         }
     }
