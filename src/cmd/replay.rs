@@ -11,9 +11,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 pub(crate) fn run(cli: &Cli, args: &ReplayArgs) -> Result<Exit> {
-    let plan = plan(&args.matrix, None)?;
+    let plan = plan(&args.matrix, None, cli.quiet)?;
     let output = Output::claim(&args.output)?;
-    let mut plan = plan(load_all(&args.traces, args.matrix.level)?);
+    let mut plan = plan(load_all(&args.traces, args.matrix.level)?)?;
     plan.0.totals_only = args.totals_only;
     let results = output.path.join("results");
     let outcome = simulate(cli, &args.matrix, &plan, &results)?;

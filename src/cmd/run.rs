@@ -16,7 +16,7 @@ use kreplay_traces::store::TraceDir;
 const REPORTS: [&str; 2] = ["report.html", "report.md"];
 
 pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<Exit> {
-    let plan = plan(&args.matrix, args.reference.as_deref())?;
+    let plan = plan(&args.matrix, args.reference.as_deref(), cli.quiet)?;
     let output = Output::claim(&args.output)?;
     let mut exit = Exit::Ok;
     let mut traces = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<Exit> {
         }
         traces.push(load(&path, args.matrix.level)?);
     }
-    let plan = plan(traces);
+    let plan = plan(traces)?;
     let results = output.path.join("results");
     let outcome = simulate(cli, &args.matrix, &plan, &results)?;
     if !cli.quiet {

@@ -7,13 +7,15 @@ use crate::progress::Watcher;
 use crate::{signal, stderr};
 use kreplay_replay::blockreplay::{self, BlockProgram, BlockReplayError};
 use kreplay_replay::compile::{CompileError, CompileOptions, StoredTrace, compile};
-use kreplay_replay::config::DeviceConfig;
+use kreplay_replay::config::{DeviceConfig, WritebackPolicy};
 use kreplay_replay::matrix::{CellState, Ended, Failure, Outcome, Plan, Runner, Simulate, TraceInput, code_version};
 use kreplay_replay::program::Program;
 use kreplay_replay::results::ResultSink;
 use kreplay_replay::sim::{self, Pacing, SimError};
-use kreplay_replay::variant::{Library, Variant, nearest, recorded_device};
-use kreplay_traces::store::TraceDir;
+use kreplay_replay::variant::{
+    Library, RECORDED, Variant, VariantError, names_machine, nearest, recorded_defaults, recorded_device,
+};
+use kreplay_traces::store::{MachineInfo, TraceDir};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -22,6 +24,7 @@ use std::sync::atomic::AtomicBool;
 pub(crate) struct Loaded {
     pub(crate) input: TraceInput,
     device: Option<DeviceConfig>,
+    machine: MachineInfo,
     /// At block level: what is replayed instead of the program.
     block: Option<BlockProgram>,
 }
@@ -29,9 +32,10 @@ pub(crate) struct Loaded {
 /// Opens, verifies and compiles a trace; with the disk that it was recorded on, where it says so.
 pub(crate) fn load(path: &Path, level: Level) -> Result<Loaded> {
     let trace = TraceDir::open(path)?;
-    let device = recorded_device(&trace.manifest().machine.facts);
+    let machine = trace.manifest().machine.clone();
+    let device = recorded_device(&machine.facts);
     if level == Level::Block {
-        return load_block(path, &trace, device);
+        return load_block(path, &trace, machine, device);
     }
     let explain = |e: CompileError| {
         let exit = if matches!(e, CompileError::Invalid(_)) { Exit::Internal } else { Exit::Input };
@@ -39,14 +43,14 @@ pub(crate) fn load(path: &Path, level: Level) -> Result<Loaded> {
     };
     let mut source = StoredTrace::new(&trace).map_err(explain)?;
     let program = compile(&mut source, &CompileOptions::default()).map_err(explain)?;
-    Ok(Loaded { input: TraceInput { program, path: Some(absolute(path)) }, device, block: None })
+    Ok(Loaded { input: TraceInput { program, path: Some(absolute(path)) }, device, machine, block: None })
 }
 
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn load_block(path: &Path, trace: &TraceDir, device: Option<DeviceConfig>) -> Result<Loaded> {
+fn load_block(path: &Path, trace: &TraceDir, machine: MachineInfo, device: Option<DeviceConfig>) -> Result<Loaded> {
     let m = trace.manifest();
     let known: Vec<_> = m.machine.devices.iter().map(|d| (d.dev, d.name.clone(), d.sectors)).collect();
     let block = blockreplay::compile(&m.trace_id, &known, trace)?;
@@ -55,21 +59,32 @@ fn load_block(path: &Path, trace: &TraceDir, device: Option<DeviceConfig>) -> Re
             .help("`kreplay inspect` shows what the trace holds"));
     }
     let input = TraceInput { program: block.skeleton(), path: Some(absolute(path)) };
-    Ok(Loaded { input, device, block: Some(block) })
+    Ok(Loaded { input, device, machine, block: Some(block) })
 }
 
 /// The cells that a command line means. Variants are checked before anything is read, so `traces` comes last.
 ///
-/// Variants whose device the command line leaves open get the one of the recording, if all traces agree on it.
-pub(crate) fn plan(args: &MatrixArgs, reference: Option<&str>) -> Result<impl FnOnce(Vec<Loaded>) -> (Plan, Blocks)> {
-    let mut library = Library::builtin()?;
-    for file in &args.variant_file {
-        library.load(file)?;
+/// Variants whose device the command line leaves open get the one of the recording, if all traces agree on it. Without `-v`, a
+/// recording of a kernel of today is compared with that kernel on the recorded machine under each scheduler.
+pub(crate) fn plan(
+    args: &MatrixArgs,
+    reference: Option<&str>,
+    quiet: bool,
+) -> Result<impl FnOnce(Vec<Loaded>) -> Result<(Plan, Blocks)>> {
+    let select = |machine: Option<&MachineInfo>, patterns: &[String]| -> std::result::Result<_, VariantError> {
+        let mut library = Library::builtin()?;
+        library.add_recorded(machine)?;
+        for file in &args.variant_file {
+            library.load(file)?;
+        }
+        library.select(patterns, &args.with, &args.sets)
+    };
+    let unnamed = args.variants.is_empty();
+    let patterns = if unnamed { DEFAULT_VARIANTS.map(str::to_owned).to_vec() } else { args.variants.clone() };
+    let mut variants = select(None, &patterns)?;
+    if !unnamed {
+        check_reference(&variants, reference)?;
     }
-    let patterns =
-        if args.variants.is_empty() { DEFAULT_VARIANTS.map(str::to_owned).to_vec() } else { args.variants.clone() };
-    let mut variants = library.select(&patterns, &args.with, &args.sets)?;
-    check_reference(&variants, reference)?;
     let pacing: Pacing = args.pacing.parse().map_err(|e: String| CliError::new(Exit::Usage, e))?;
     let seeds = (1..=args.seeds).collect();
     // Cells of the two levels are different cells.
@@ -78,6 +93,24 @@ pub(crate) fn plan(args: &MatrixArgs, reference: Option<&str>) -> Result<impl Fn
         Level::Block => format!("{pacing}{BLOCK_LEVEL}"),
     };
     Ok(move |loaded: Vec<Loaded>| {
+        let machine = one_machine(&loaded);
+        let defaults = match machine {
+            Ok(m) if unnamed && args.level == Level::System => recorded_defaults(m, &Library::builtin()?),
+            _ => Vec::new(),
+        };
+        if !defaults.is_empty() {
+            variants = select(machine.ok(), &defaults)?;
+        } else if variants.iter().any(|v| v.layers.iter().any(|l| l == RECORDED)) {
+            variants = select(Some(machine.map_err(|why| no_machine(why))?), &patterns)?;
+        }
+        if unnamed {
+            check_reference(&variants, reference)?;
+        }
+        if !quiet && machine.is_ok() && args.level == Level::System && variants.iter().any(leaves_the_machine_open) {
+            stderr::say(&format!(
+                "note: the variants' own memory, limits and scheduler are simulated; `--with {RECORDED}` takes those of the recording\n"
+            ));
+        }
         let same = loaded.windows(2).all(|w| w[0].device == w[1].device);
         if let Some(device) = loaded.first().and_then(|l| l.device.as_ref()).filter(|_| same) {
             variants.iter_mut().filter(|v| !v.has_chosen_device()).for_each(|v| v.adopt_device(device));
@@ -94,11 +127,40 @@ pub(crate) fn plan(args: &MatrixArgs, reference: Option<&str>) -> Result<impl Fn
             }
             traces.push(l.input);
         }
-        (
-            Plan { traces, variants, seeds, picked: None, pacing, totals_only: false, code_version: code_version() },
-            blocks,
-        )
+        let code_version = code_version();
+        Ok((Plan { traces, variants, seeds, picked: None, pacing, totals_only: false, code_version }, blocks))
     })
+}
+
+/// A kernel of today on a machine that is not the recorded one.
+fn leaves_the_machine_open(v: &Variant) -> bool {
+    v.config.writeback.policy == WritebackPolicy::Balanced && !v.layers.iter().any(|l| l == RECORDED)
+}
+
+/// The machine that all the traces were recorded on, or why there is none.
+fn one_machine(loaded: &[Loaded]) -> std::result::Result<&MachineInfo, &'static str> {
+    let first = loaded.first().ok_or("there is no recording")?;
+    if loaded.iter().any(|l| !names_machine(&l.machine)) {
+        return Err("the recording does not say what machine it was made on (no run.json)");
+    }
+    let alike = |l: &Loaded| {
+        let (a, b) = (&l.machine, &first.machine);
+        let settings = |m: &MachineInfo| {
+            let kept = |k: &&String| ["vm.", "bdi.", "queue.", "memory_limit"].iter().any(|p| k.starts_with(p));
+            m.facts.iter().filter(|(k, _)| kept(k)).map(|(k, v)| (k.clone(), v.clone())).collect::<Vec<_>>()
+        };
+        let scheduler = |m: &MachineInfo| m.devices.iter().map(|d| d.scheduler.clone()).collect::<Vec<_>>();
+        (a.ram_kib, a.cpus, &a.kernel, settings(a), scheduler(a))
+            == (b.ram_kib, b.cpus, &b.kernel, settings(b), scheduler(b))
+    };
+    if loaded.iter().all(alike) { Ok(&first.machine) } else { Err("the recordings were made on different machines") }
+}
+
+fn no_machine(why: &str) -> CliError {
+    CliError::new(Exit::Usage, format!("the profile `{RECORDED}` cannot be used: {why}")).help(
+        "`kreplay record` notes the machine; without it name memory and scheduler yourself, e.g. \
+         --set machine.ram=512MiB --set elevator.policy=none; recordings of different machines are replayed one by one",
+    )
 }
 
 /// Block-level programs by trace id; none at system level.

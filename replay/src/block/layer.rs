@@ -36,6 +36,8 @@ struct Unit {
 /// will be done, and the caller calls [`BlockLayer::complete`] then. All answers are deterministic.
 #[derive(Clone, Debug)]
 pub struct BlockLayer {
+    /// Request slots that a queue has, both directions together.
+    slots_each: u32,
     units: Vec<Unit>,
     /// One per disk, or one for all.
     slots: Vec<Slots>,
@@ -71,6 +73,11 @@ impl Unit {
 }
 
 impl BlockLayer {
+    /// Request slots of a queue, both directions together, as configured or as memory or the device's tags give them.
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots_each
+    }
+
     /// A queue, an elevator and a device per entry of `devices`, all of the kinds that `config` names.
     ///
     /// # Errors
@@ -114,6 +121,7 @@ impl BlockLayer {
             last_service: Nanos::ZERO,
         };
         Ok(Self {
+            slots_each: slots,
             units: vec![unit; devices.len()],
             slots: vec![
                 Slots::new(queue.wake, slots, batch);

@@ -272,7 +272,8 @@ fn plugs(policy: &str) -> Config {
     c.queue.slots = 64;
     c.queue.max_sectors = 2560;
     let crate::config::DeviceConfig::Rotating { ref mut queue_depth, .. } = c.device else { panic!("fixture") };
-    *queue_depth = 1;
+    // Without a scheduler the device's tags are all the slots there are.
+    *queue_depth = if policy == "none" { 64 } else { 1 };
     c
 }
 

@@ -66,6 +66,8 @@ pub fn ranges(c: &Config) -> Result<(), Wrong> {
     within("writeback.balanced.extent-pages", b.extent_pages, 1, 32_768)?;
     within("writeback.balanced.commit-ms", b.commit_ms, 0, MOST_MS)?;
     within_kib("writeback.balanced.device-limit-kib", b.device_limit_kib, 0, MOST_RAM_KIB)?;
+    within_kib("writeback.balanced.dirty-kib", b.dirty_kib, 0, MOST_RAM_KIB)?;
+    within_kib("writeback.balanced.background-kib", b.background_kib, 0, MOST_RAM_KIB)?;
     within_kib("writeback.balanced.start-kib-s", b.start_kib_s, 4, MOST_RAM_KIB)?;
     within_kib("writeback.balanced.start-rate-kib-s", b.start_rate_kib_s, 4, MOST_RAM_KIB)?;
     if c.writeback.policy == WritebackPolicy::Balanced && !c.reclaim.policy.detects_refaults() {

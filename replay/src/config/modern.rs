@@ -74,6 +74,13 @@ pub struct BalancedConfig {
     pub dirty_pct: u32,
     /// Share at which background write-out begins, percent (`vm.dirty_background_ratio`).
     pub background_pct: u32,
+    /// The same two as amounts, KiB, instead (`vm.dirty_bytes`, `vm.dirty_background_bytes`); 0 = by share.
+    pub dirty_kib: u64,
+    /// ... where background write-out begins.
+    pub background_kib: u64,
+    /// The load and the kernel's workers run under a real-time policy: all limits are a quarter and a 32nd higher for them
+    /// (`domain_dirty_limits`).
+    pub real_time: bool,
     /// Limit of the device itself, KiB, kept strictly (`bdi/max_bytes` with `strict_limit`); 0 = none.
     pub device_limit_kib: u64,
     /// Write bandwidth that the estimator begins with, KiB/s (the kernel: 100 MiB/s).
@@ -99,6 +106,9 @@ impl Default for BalancedConfig {
         Self {
             dirty_pct: 20,
             background_pct: 10,
+            dirty_kib: 0,
+            background_kib: 0,
+            real_time: false,
             device_limit_kib: 0,
             start_kib_s: 102_400,
             start_rate_kib_s: 102_400,

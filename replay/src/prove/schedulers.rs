@@ -12,19 +12,18 @@
 //! |simulated - recorded| / recorded in percent; below 0.5 ms, or 5 of a count, the divisor is that. Figures below it on
 //! both sides don't count in the medians.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use kreplay_traces::store::TraceDir;
+use kreplay_traces::store::{MachineInfo, TraceDir};
 use kreplay_traces::units::Nanos;
 
 use super::{Figure, FigureReport, RunFigures, median_error};
 use crate::block::{Dir, IoRecord, policies};
 use crate::blockreplay::{self, Action, BioDone, BlockProgram, Dispatched, Observe, agreement};
-use crate::config::{Config, ElevatorConfig};
+use crate::config::Config;
 use crate::sim::Pacing;
-use crate::variant::{Library, recorded_device};
+use crate::variant::{Library, RECORDED, recorded_device};
 
 /// The bar: median error of the telling figures, percent.
 const BAR_PCT: f64 = 10.0;
@@ -47,7 +46,7 @@ pub fn compare(run: &str, trace: &TraceDir, pacing: Pacing, abort: &AtomicBool) 
     if !policies().iter().any(|p| p.name == scheduler) {
         return Err(format!("skipped: elevator \"{scheduler}\" is not registered"));
     }
-    let config = configure(&scheduler, &machine.facts)?;
+    let config = configure(machine)?;
     let known: Vec<_> = machine.devices.iter().map(|d| (d.dev, d.name.clone(), d.sectors)).collect();
     let program = blockreplay::compile(&trace.manifest().trace_id, &known, trace).map_err(|e| e.to_string())?;
     let mut seen = Seen::default();
@@ -66,82 +65,17 @@ pub fn report(kind: &'static str, results: Vec<(String, Result<RunFigures, Strin
 }
 
 /// Queue, scheduler with its tunables, and disk of a recording.
-fn configure(scheduler: &str, facts: &BTreeMap<String, String>) -> Result<Config, String> {
+fn configure(machine: &MachineInfo) -> Result<Config, String> {
     let mut library = Library::builtin().map_err(|e| e.to_string())?;
-    let variant = library.select(&["linux-2.4.16+blk-mq".to_owned()], &[], &[]).map_err(|e| e.to_string())?;
+    library.add_recorded(Some(machine)).map_err(|e| e.to_string())?;
+    // Nothing of a block trace depends on the size of memory, which may be too small for that kernel.
+    let pattern = format!("linux-2.4.16+blk-mq+{RECORDED}+machine.ram=64MiB");
+    let variant = library.select(&[pattern], &[], &[]).map_err(|e| e.to_string())?;
     let mut c = variant.into_iter().next().ok_or("no variant")?.config;
-    c.device = recorded_device(facts).ok_or("the recording does not describe its disk")?;
-    scheduler.clone_into(&mut c.elevator.policy);
-    let number = |key: &str| facts.get(&format!("queue.{key}")).and_then(|v| v.parse::<u64>().ok());
-    let small = |key: &str| number(key).and_then(|n| u32::try_from(n).ok());
-    if let Some(kb) = small("max_sectors_kb") {
-        c.queue.max_sectors = kb * 2;
-    }
-    let depth: u32 = facts.get("facts.device_queue_depth").and_then(|d| d.parse().ok()).ok_or("no queue depth")?;
-    // Without a scheduler the device's own tags are all there are.
-    c.queue.slots = if scheduler == "none" { depth } else { small("nr_requests").unwrap_or(256) }.max(2);
-    c.queue.priorities = priorities(facts);
-    tunables(scheduler, &|key| number(&format!("iosched/{key}")), &mut c.elevator);
+    c.device = recorded_device(&machine.facts).ok_or("the recording does not describe its disk")?;
+    // That a writer sleeps until it is below its dirty limit, which lifts the throttle, is not in a block trace.
+    c.queue.wbt.min_lat_us = 0;
     Ok(c)
-}
-
-/// Tunables of the scheduler as the recording lists them (its sysfs files).
-fn tunables(scheduler: &str, number: &dyn Fn(&str) -> Option<u64>, c: &mut ElevatorConfig) {
-    let set = |key: &str, field: &mut u64| *field = number(key).unwrap_or(*field);
-    let small = |key: &str, field: &mut u32| {
-        *field = number(key).and_then(|n| u32::try_from(n).ok()).unwrap_or(*field);
-    };
-    let flag = |key: &str, field: &mut bool| *field = number(key).map_or(*field, |n| n != 0);
-    match scheduler {
-        "mq-deadline" => {
-            let d = &mut c.deadline;
-            set("read_expire", &mut d.read_expire_ms);
-            set("write_expire", &mut d.write_expire_ms);
-            set("prio_aging_expire", &mut d.prio_aging_expire_ms);
-            small("fifo_batch", &mut d.fifo_batch);
-            small("writes_starved", &mut d.writes_starved);
-            flag("front_merges", &mut d.front_merges);
-        }
-        "bfq" => {
-            let b = &mut c.bfq;
-            set("fifo_expire_async", &mut b.fifo_expire_async_ms);
-            set("fifo_expire_sync", &mut b.fifo_expire_sync_ms);
-            set("back_seek_max", &mut b.back_seek_max_kib);
-            set("back_seek_penalty", &mut b.back_seek_penalty);
-            set("slice_idle", &mut b.slice_idle_ms);
-            set("timeout_sync", &mut b.timeout_sync_ms);
-            set("max_budget", &mut b.max_budget);
-            flag("low_latency", &mut b.low_latency);
-        }
-        "kyber" => {
-            for (key, field) in
-                [("read_lat_nsec", &mut c.kyber.read_lat_us), ("write_lat_nsec", &mut c.kyber.write_lat_us)]
-            {
-                *field = number(key).map_or(*field, |ns| ns / 1000);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn priorities(facts: &BTreeMap<String, String>) -> String {
-    let key = |key: &str| facts.get(&format!("facts.keys.{key}")).and_then(|v| v.parse::<i64>().ok()).unwrap_or(0);
-    priorities_of(key("rt") != 0, key("nice"))
-}
-
-/// Which I/O priority the recorded processes had.
-///
-/// A process that asks for none has the class of its processor scheduling policy and the level of its nice value
-/// (`__get_task_ioprio` of 6.18; the recordings made with ftrace show it at each request): the load ran with the nice value
-/// that the recording names, or under a real-time policy together with the kernel's workers (nice -10); ext4 asks for best
-/// effort, 3, for its journal, and its lazy initialisation has no say.
-pub(super) fn priorities_of(real_time: bool, nice: i64) -> String {
-    let (workers, load) = if real_time {
-        ("rt:2".to_owned(), "rt:4".to_owned())
-    } else {
-        ("be:4".to_owned(), format!("be:{}", (nice.clamp(-20, 19) + 20) / 5))
-    };
-    format!("jbd2/*=be:3 ext4lazyinit=be:4 kworker/*={workers} *={load}")
 }
 
 #[derive(Default)]

@@ -95,10 +95,14 @@ impl Sim<'_> {
         let z = &self.mm.zones.zone[crate::mm::zone::NORMAL];
         let lists = self.mm.list_sizes();
         let dirtyable = z.free.saturating_sub(z.high) + lists[2] + lists[3];
-        let thresh = dirtyable * u64::from(b.dirty_pct) / 100;
-        let background = (dirtyable * u64::from(b.background_pct) / 100).min(thresh / 2);
+        let limit = |kib: u64, pct: u32| if kib > 0 { kib / 4 } else { dirtyable * u64::from(pct) / 100 };
+        let everybodys = limit(b.dirty_kib, b.dirty_pct);
+        let raised = |pages: u64, of: u64| if b.real_time { pages + pages / 4 + of / 32 } else { pages };
+        let background = raised(limit(b.background_kib, b.background_pct).min(everybodys / 2), everybodys);
+        let thresh = raised(everybodys, everybodys);
         let strict = b.device_limit_kib > 0;
-        let dev_thresh = if strict { (b.device_limit_kib / 4).min(thresh) } else { thresh };
+        let device = b.device_limit_kib / 4;
+        let dev_thresh = if strict { raised(device, device).min(thresh) } else { thresh };
         let dev_background = dev_thresh * background / thresh.max(1);
         Levels { dirty, thresh, background, dev_dirty: dirty, dev_thresh, dev_background, strict }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
 
-const HEADER: [&str; 7] = ["name", "about", "extends", "profile", "sources", "checked", "evidence"];
+const HEADER: [&str; 9] = ["name", "about", "extends", "profile", "where", "yields", "sources", "checked", "evidence"];
 
 /// How a choice is known (the tags of the specification's variant matrix).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -62,6 +62,10 @@ pub(super) struct VariantFile {
     pub about: String,
     /// A part to be extended or added with `+`, not a kernel by itself.
     pub profile: bool,
+    /// What the layers below must say for this file to be laid over them: "section.key" and value.
+    pub only_where: Vec<(String, Value)>,
+    /// Keys of which none is taken from this file where the named variant's own file, or the command line, sets one of them.
+    pub yields: Vec<String>,
     /// Names it builds on, in order, each with its place.
     pub extends: Vec<(String, Range<usize>)>,
     pub sources: Vec<String>,
@@ -119,6 +123,8 @@ impl Parser<'_> {
             name: String::new(),
             about: String::new(),
             profile: false,
+            only_where: Vec::new(),
+            yields: Vec::new(),
             extends: Vec::new(),
             sources: Vec::new(),
             checked: Vec::new(),
@@ -141,6 +147,8 @@ impl Parser<'_> {
                     file.profile =
                         value.as_bool().ok_or_else(|| self.error("`profile` must be true or false", node.span()))?;
                 }
+                "where" => file.only_where = self.conditions(value, node)?,
+                "yields" => file.yields = self.names(name, value, node)?.into_iter().map(|n| n.0).collect(),
                 "extends" => file.extends = self.names(name, value, node)?,
                 "sources" => file.sources = self.names(name, value, node)?.into_iter().map(|n| n.0).collect(),
                 "checked" => file.checked = self.names(name, value, node)?.into_iter().map(|n| n.0).collect(),
@@ -200,6 +208,17 @@ impl Parser<'_> {
                 .collect(),
             _ => Err(wrong(node.span())),
         }
+    }
+
+    /// `where = { "section.key" = value }`.
+    fn conditions(&self, value: &Value, node: &Spanned<DeValue<'_>>) -> Result<Vec<(String, Value)>, VariantError> {
+        let Value::Table(values) = value else {
+            return Err(self.error("`where` must be a table: { \"section.key\" = value }", node.span()));
+        };
+        for (key, value) in values {
+            schema::check(key, value).map_err(|r| self.error(r.what, node.span()).help_if(r.help))?;
+        }
+        Ok(values.iter().map(|(k, v)| (k.clone(), v.clone())).collect())
     }
 
     fn section(

@@ -69,7 +69,7 @@ impl Library {
         Ok(name)
     }
 
-    fn add(&mut self, file: VariantFile) -> Result<(), VariantError> {
+    pub(super) fn add(&mut self, file: VariantFile) -> Result<(), VariantError> {
         if let Some(old) = self.files.get(&file.name) {
             if old.text == file.text && old.path == file.path {
                 return Ok(());

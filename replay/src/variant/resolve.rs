@@ -113,9 +113,16 @@ pub(super) fn resolve(
         layers.extend(library.chain(profile)?);
     }
     let mut keys: IndexMap<String, Layered> = IndexMap::new();
-    for file in &layers {
-        lay_file(&mut keys, file);
-    }
+    layers.retain(|file| {
+        let fits = file.only_where.iter().all(|(key, value)| keys.get(key).is_some_and(|l| l.value == *value));
+        if fits {
+            let own = |key: &String| keys.get(key).is_some_and(|l| l.choice.from == top.name);
+            let chosen = |key: &String| own(key) || sets.iter().any(|s| s.key == *key);
+            let without: &[String] = if file.yields.iter().any(chosen) { &file.yields } else { &[] };
+            lay_file(&mut keys, file, without);
+        }
+        fits
+    });
     for set in sets {
         lay_set(&mut keys, set)?;
     }
@@ -159,11 +166,11 @@ pub(super) fn resolve(
     })
 }
 
-fn lay_file(keys: &mut IndexMap<String, Layered>, file: &VariantFile) {
+fn lay_file(keys: &mut IndexMap<String, Layered>, file: &VariantFile, without: &[String]) {
     if file.entries.contains_key("device.model") {
         forget_device(keys);
     }
-    for (key, entry) in &file.entries {
+    for (key, entry) in file.entries.iter().filter(|(key, _)| !without.contains(key)) {
         let choice = Choice {
             key: key.clone(),
             value: entry.value.clone(),

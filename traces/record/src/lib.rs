@@ -217,6 +217,7 @@ impl Session {
                 return Err(RecordError::usage(format!("{} is no cgroup", cgroup.display()), help));
             }
             facts.insert("memory_limit_bytes".into(), machine::memory_limit(cgroup).into());
+            facts.insert("memory_cgroup".into(), machine::cgroup_version(cgroup).into());
         }
         let wanted = plan.strace && plan.load != Load::Nothing;
         let strace = (wanted && load::installed("strace")).then(|| dir.join("strace.log"));

@@ -112,6 +112,12 @@ pub(crate) fn file_system(path: &Path, facts: &mut Map<String, Value>) {
     }
 }
 
+/// Version of the memory controller: under version 1 reclaim waits for write-out where version 2 has writers wait before.
+pub(crate) fn cgroup_version(cgroup: &Path) -> Option<u64> {
+    let has = |file: &str| cgroup.join(file).exists();
+    if has("memory.max") { Some(2) } else { has("memory.limit_in_bytes").then_some(1) }
+}
+
 /// The memory limit of a cgroup, of either version; none where it has none.
 pub(crate) fn memory_limit(cgroup: &Path) -> Option<u64> {
     let limit = ["memory.max", "memory.limit_in_bytes"].iter().find_map(|f| number_in(&cgroup.join(f)))?;

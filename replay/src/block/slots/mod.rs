@@ -269,7 +269,12 @@ pub(crate) struct Machine {
 
 /// Slots and batch of a queue. `least`: of so many slots, those that the narrowest limit leaves a request.
 pub(crate) fn sizes(queue: &QueueConfig, machine: Machine, least: impl Fn(u32) -> u32) -> (u32, u32) {
-    let slots = if queue.slots == 0 { by_rule(queue.slot_rule, machine) } else { queue.slots };
+    // Without a scheduler there is nothing to choose: a request holds one of the device's own tags.
+    let tags_only = queue.wake == WakeRule::Tags && !machine.scheduler;
+    let rule = if tags_only { SlotRule::Tags } else { queue.slot_rule };
+    let slots = if queue.slots == 0 || tags_only { by_rule(rule, machine) } else { queue.slots };
+    // One slot a direction is the least that the queue works with; the device takes no more for it.
+    let slots = if tags_only { slots.max(2) } else { slots };
     // sbq_calc_wake_batch: whoever is limited to few slots must not wait for more to come back than it may have.
     let usable = if queue.wake == WakeRule::Tags { least(slots).min(slots) } else { slots };
     let batch = usable / queue.batch_divisor;

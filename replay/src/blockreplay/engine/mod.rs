@@ -202,7 +202,7 @@ struct Engine<'a, O> {
     moved: [u64; 2],
     /// Requests in service or held by each device.
     at_device: Vec<u32>,
-    /// Request slots of a queue; 0 = by memory size, many.
+    /// Request slots of a queue.
     slots: u32,
     /// Plugged requests have their tags already (blk-mq).
     tags: bool,
@@ -214,6 +214,7 @@ struct Engine<'a, O> {
 
 impl<'a, O: Observe> Engine<'a, O> {
     fn new(p: &'a BlockProgram, config: &Config, pacing: Pacing, layer: BlockLayer, o: &'a mut O) -> Self {
+        let slots = layer.slots();
         Self {
             p,
             o,
@@ -236,8 +237,8 @@ impl<'a, O: Observe> Engine<'a, O> {
             second: SECOND,
             moved: [0; 2],
             at_device: vec![0; p.devices.len()],
-            slots: config.queue.slots,
-            tags: !config.queue.plugging && config.queue.slots > 0 && config.queue.wake == WakeRule::Tags,
+            slots,
+            tags: !config.queue.plugging && config.queue.wake == WakeRule::Tags,
             held: vec![0; p.devices.len()],
             waiters: VecDeque::new(),
             out: Replayed::default(),

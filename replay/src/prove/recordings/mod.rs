@@ -26,13 +26,12 @@ use serde::Serialize;
 
 pub use order::{Order, orders};
 
-use super::schedulers::priorities_of;
 use super::{Figure, RunFigures, median, median_error};
 use crate::config::{Config, DeviceConfig};
 use crate::program::{FileInfo, Op, Program, TaskProgram};
 use crate::results::{CallOp, MemorySink};
 use crate::sim::{Pacing, RunSummary, Sim};
-use crate::variant::Library;
+use crate::variant::{Library, priorities_of};
 
 /// The goal: median error of disk busy time, MB and wall time, percent.
 const GOAL_PCT: f64 = 10.0;
@@ -42,10 +41,6 @@ const GOAL_MISS: f64 = 2.0;
 const TAIL: Nanos = Nanos::from_secs(1);
 /// Reads faster than this found their page in memory, ms.
 const FAST_MS: f64 = 0.4;
-/// Dirty limits that tasks of real-time classes see, in 32nds of everybody's: a quarter more, and a 32nd of the domain's limit
-/// (`domain_dirty_limits`, mm/page-writeback.c). The setpoints in 40 throttle logs, all of real-time runs, are 1.26 to 1.35 times
-/// what was asked for.
-const REAL_TIME_LIMIT_32NDS: u64 = 41;
 /// KiB/s at which writers of an undisturbed device were throttled in most recordings.
 const USUAL_RATE_KIB_S: u64 = 2324;
 /// Bandwidth that the device's estimator had learnt in earlier runs, KiB/s: the disk's own rate (the longest pauses in the
@@ -130,8 +125,8 @@ impl Settings {
         c.machine.limit_reserved = RESERVED_KIB + operations * LOG_BYTES / 2 / 1024;
         c.machine.swap = if self.workload.starts_with("W7") && !self.workload.contains("oom") { 64 << 10 } else { 0 };
         c.reclaim.workingset.wait_writeback = true;
-        let limit_32nds = if self.real_time { REAL_TIME_LIMIT_32NDS } else { 32 };
-        c.writeback.balanced.device_limit_kib = self.limit_mib * 1024 / 5 * limit_32nds / 32;
+        c.writeback.balanced.device_limit_kib = self.limit_mib * 1024 / 5;
+        c.writeback.balanced.real_time = self.real_time;
         c.writeback.balanced.journal_empty = true;
         c.writeback.balanced.journal_new = true;
         if self.workload.ends_with("xfs") {
