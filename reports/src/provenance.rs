@@ -70,6 +70,14 @@ fn once<T: PartialEq>(said: Vec<(&str, Vec<T>)>) -> Vec<(T, Vec<String>)> {
 /// Heading of what is known of the models.
 pub(crate) const MODELS: &str = "The models behind the figures";
 
+/// Settings in a variant's name that its comparisons did not vary. Those with recordings changed memory limit and scheduler of
+/// the recorded machine.
+fn has_other_settings(variant: &str) -> bool {
+    let recorded = variant.split('+').any(|part| part == "recorded");
+    let varied = |key: &str| key == "machine.memory-limit" || (recorded && key == "elevator.policy");
+    variant.split('+').filter_map(|part| part.split_once('=')).any(|(key, _)| !varied(key))
+}
+
 /// What variants were held against, with the error found, and what they cover in a few words: no figure without it.
 pub(crate) fn models_in_short(provenance: &Provenance) -> Vec<Said> {
     let models = &provenance.models;
@@ -93,7 +101,7 @@ pub(crate) fn models_in_short(provenance: &Provenance) -> Vec<Said> {
     if !parts.is_empty() {
         said.push((format!("modelled: {}.", parts.join(", ")), Vec::new()));
     }
-    if models.iter().any(|m| m.variant.contains('=')) {
+    if models.iter().any(|m| has_other_settings(&m.variant)) {
         said.push((
             "settings after a + in a variant's name were not part of these comparisons.".to_string(),
             Vec::new(),
