@@ -37,6 +37,10 @@ pub(super) struct Flushing {
     cursor: Vec<u32>,
     /// Reclaim asked for everything to be written.
     all: bool,
+    /// The pass under way is the periodic one, over files that became dirty long ago and those left unfinished.
+    periodic: bool,
+    /// When the last of these began.
+    last_periodic: Nanos,
     /// Files that became dirty before this are due.
     older_than: Nanos,
     /// When the round over them began.
@@ -64,6 +68,8 @@ impl Flushing {
             more: VecDeque::new(),
             cursor: vec![0; files],
             all: false,
+            periodic: false,
+            last_periodic: Nanos::ZERO,
             older_than: Nanos::ZERO,
             round: Nanos::ZERO,
             budget: 0,
@@ -250,11 +256,6 @@ impl Sim<'_> {
         if l.strict { dirty > l.dev_background } else { dirty > l.background }
     }
 
-    /// A file that became dirty then is due now (`vm.dirty_expire_centisecs`).
-    fn is_old(&self, since: Nanos, now: Nanos) -> bool {
-        since + Nanos::from_millis(self.config.writeback.expire_ms) <= now
-    }
-
     /// Anything dirty, and when the oldest of it became so.
     fn oldest_dirty(&self) -> Option<Nanos> {
         self.mm.ws.as_ref()?.dirty.iter().filter(|d| d.0 > 0).map(|d| d.1).min()
@@ -267,21 +268,31 @@ impl Sim<'_> {
             Flush::Idle => {
                 let now = self.local_now();
                 let expired = now.saturating_sub(Nanos::from_millis(self.config.writeback.expire_ms));
+                let interval = Nanos::from_millis(self.config.writeback.interval_ms);
                 let oldest = self.oldest_dirty();
                 let background = self.over_background();
-                let due = oldest.is_some_and(|o| self.is_old(o, now));
+                // Whoever wakes the flusher, once a period it looks for old data first (`wb_check_old_data_flush`).
+                let due = interval > Nanos::ZERO && now >= self.flushing.last_periodic + interval;
+                if due && oldest.is_some() {
+                    self.flushing.last_periodic = now;
+                    self.flushing.periodic = true;
+                    self.flushing.older_than = expired;
+                    self.flushing.wrote = true;
+                    set(self, Flush::Next);
+                    return Flow::Continue;
+                }
                 let stuck = std::mem::take(&mut self.flushing.fruitless);
-                if stuck || oldest.is_none() || !(background || due || self.flushing.all) {
+                if stuck || oldest.is_none() || !(background || self.flushing.all) {
                     self.flushing.all &= stuck;
                     // Everything dirty is under write-out already: soon again; else at the next period.
-                    let wait = if stuck { RETRY } else { Nanos::from_millis(self.config.writeback.interval_ms) };
+                    let wait = if stuck { RETRY } else { interval };
                     if oldest.is_some() && (self.flushing.timer <= now || self.flushing.timer > now + wait) {
                         self.flushing.timer = now + wait;
                         self.events.push(now + wait, Event::Daemon(t));
                     }
                     return self.block_on(t, Wait::Daemon);
                 }
-                self.flushing.older_than = if background || self.flushing.all { now } else { expired };
+                self.flushing.older_than = now;
                 self.flushing.wrote = true;
                 set(self, Flush::Next);
             }
@@ -289,7 +300,9 @@ impl Sim<'_> {
                 let Some(file) = self.next_file() else {
                     // One plug is around the whole round.
                     self.finish_plug(t);
-                    self.flushing.all = false;
+                    if !std::mem::take(&mut self.flushing.periodic) {
+                        self.flushing.all = false;
+                    }
                     set(self, Flush::Idle);
                     return Flow::Continue;
                 };
@@ -338,37 +351,32 @@ impl Sim<'_> {
     /// before the time in question, oldest first.
     fn next_file(&mut self) -> Option<u32> {
         let now = self.local_now();
-        let expired = self.flushing.older_than;
+        let before = self.flushing.older_than;
         let dirty = &self.mm.ws.as_ref()?.dirty;
-        // Whether there is still a reason is looked at between rounds, not between files.
+        // Whether there is still a reason is looked at between rounds, not between files. What is left keeps its place.
         let goes_on = !self.flushing.io.is_empty() && now < self.flushing.round + ROUND;
         if !goes_on {
             self.flushing.round = now;
         }
-        if !goes_on && !self.flushing.all && !self.over_background() {
-            let expire = Nanos::from_millis(self.config.writeback.expire_ms);
-            self.flushing.io.retain(|f| dirty[*f as usize].1 + expire <= now);
-            self.flushing.more.retain(|f| dirty[*f as usize].1 + expire <= now);
+        let reason = self.flushing.periodic || self.flushing.all || self.over_background();
+        if !goes_on && !reason {
+            return None;
         }
-        let reason = self.flushing.all || self.over_background();
         let f = &mut self.flushing;
         if f.io.is_empty() {
             if !std::mem::take(&mut f.wrote) {
-                f.fruitless = true;
+                f.fruitless = !f.periodic;
                 f.more.clear();
                 return None;
             }
+            // Unfinished files come first, however short a time they are dirty (`queue_io`).
             f.io.append(&mut f.more);
-            let limit = if reason { self.now.max(expired) } else { expired };
+            let limit = if f.periodic { before } else { self.now.max(before) };
             let mut due: Vec<(Nanos, u32)> = (0u32..)
                 .zip(dirty)
                 .filter(|(i, d)| d.0 > 0 && d.1 <= limit && !f.io.contains(i))
                 .map(|(i, d)| (d.1, i))
                 .collect();
-            if !reason {
-                let expire = Nanos::from_millis(self.config.writeback.expire_ms);
-                due.retain(|(since, _)| *since + expire <= self.now);
-            }
             due.sort_unstable();
             f.io.extend(due.into_iter().map(|(_, i)| i));
         }
@@ -382,7 +390,7 @@ impl Sim<'_> {
             }
             skipped |= dirty[file as usize].0 > 0;
         }
-        f.fruitless |= skipped && !f.wrote;
+        f.fruitless |= skipped && !f.wrote && !f.periodic;
         None
     }
 

@@ -8,7 +8,7 @@ use kreplay_replay::compile::{CompileOptions, StoredTrace, compile};
 use kreplay_replay::program::Program;
 use kreplay_replay::prove::Verdict;
 use kreplay_replay::prove::recordings::{
-    Pair, RecordingsReport, Settings, Simulated, compare, free_the_writer, orders, simulate,
+    Pair, RecordingsReport, Settings, Simulated, chunk_bandwidth_kib_s, compare, free_the_writer, orders, simulate,
 };
 use kreplay_traces::input::{Input, InputLimits};
 use kreplay_traces::store::{TraceDir, TraceWriter, WriterOptions};
@@ -126,7 +126,12 @@ fn targets(dir: &Path, runs: &[PathBuf]) -> Result<Vec<(Settings, Value)>, Strin
             continue;
         }
         let Some(mut settings) = Settings::of(&value) else { continue };
-        settings.rate_kib_s = log_of(&dir.join(&settings.run), "vm.ftrace").and_then(|log| first_rate(&log));
+        let folder = dir.join(&settings.run);
+        settings.bandwidth_kib_s = ["blktrace", "block.ftrace"]
+            .iter()
+            .find_map(|name| first_chunk_mib(&log_of(&folder, name)?))
+            .map(chunk_bandwidth_kib_s);
+        settings.rate_kib_s = log_of(&folder, "vm.ftrace").and_then(|log| first_rate(&log));
         out.push((settings, value));
     }
     out.sort_by(|a, b| a.0.run.cmp(&b.0.run));
@@ -138,6 +143,27 @@ fn log_of(folder: &Path, begins: &str) -> Option<PathBuf> {
     let mut files: Vec<_> = std::fs::read_dir(folder).ok()?.filter_map(|e| Some(e.ok()?.path())).collect();
     files.sort();
     files.into_iter().find(|f| f.file_name().is_some_and(|n| n.to_string_lossy().starts_with(begins)))
+}
+
+/// How much the flusher wrote at a time first, MiB: up to where it began anew, by its bios, which hold 8 MiB at most. Nothing
+/// where these are no multiples of 4 MiB, as in loads that write less at a time than the flusher would.
+fn first_chunk_mib(log: &Path) -> Option<u64> {
+    const MIB_SECTORS: u64 = 2048;
+    let mut text = String::new();
+    Input::open(log, InputLimits::default()).ok()?.read_to_string(&mut text).ok()?;
+    let sectors = |line: &str| line.split(" + ").nth(1)?.split_whitespace().next()?.parse::<u64>().ok();
+    let queued = |l: &&str| {
+        (l.contains("  Q  ") || l.contains("block_bio_queue: ")) && l.contains(" W ") && l.contains("[kworker")
+    };
+    let mut bios = text.lines().filter(queued).filter_map(sectors);
+    let (first, second) = (bios.next()?, bios.next()?);
+    let whole = |n: u64| n > 0 && n % (4 * MIB_SECTORS) == 0;
+    match (first / MIB_SECTORS, second / MIB_SECTORS) {
+        (4, _) if whole(first) => Some(4),
+        (8, 4) if whole(first) && whole(second) => Some(12),
+        (8, _) if whole(first) => Some(8),
+        _ => None,
+    }
 }
 
 /// The rate limit of the first throttled writer in a log of the throttle's events.

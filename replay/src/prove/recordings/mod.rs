@@ -3,12 +3,12 @@
 //!
 //! A *source* is a recording with system calls; a *target* is a line of the recordings' metrics. Each target of a workload is
 //! simulated from each source of that workload under the target's limit, scheduler, tunables and disk. What describes the
-//! target is its name and its settings alone, with one exception: the rate at which its device throttled writers when the run
-//! began, a state that the device had kept from earlier runs, is taken from the first line of its throttle log where it has
-//! one.
+//! target is its name and its settings alone, with one exception, a state that its device had kept from earlier runs: the rate
+//! at which it throttled writers when the run began, from the first line of the throttle log, and the bandwidth that it was
+//! taken to have, from how much the flusher wrote at a time first ([`chunk_bandwidth_kib_s`]); where the target has these logs.
 //!
 //! # Calibration
-//! The runs with a throttle log gave the constants below that name such logs, and, each for itself, the initial rate; no
+//! The runs with a throttle log gave the constants below that name such logs, and, each for itself, the initial state; no
 //! other figure of any run was fitted. They are marked, and reported apart from the others.
 //!
 //! # Figures
@@ -43,9 +43,9 @@ const TAIL: Nanos = Nanos::from_secs(1);
 const FAST_MS: f64 = 0.4;
 /// KiB/s at which writers of an undisturbed device were throttled in most recordings.
 const USUAL_RATE_KIB_S: u64 = 2324;
-/// Bandwidth that the device's estimator had learnt in earlier runs, KiB/s: the disk's own rate (the longest pauses in the
-/// throttle logs are those of this bandwidth from the first one on).
-const KNOWN_BANDWIDTH_KIB_S: u64 = 19_531;
+/// Bandwidth that the device's estimator had learnt in earlier runs, KiB/s, where the run's block trace does not tell: the
+/// middle of those that make the flusher write 8 MiB at a time, as two thirds of the traced runs with a long write begin.
+const USUAL_BANDWIDTH_KIB_S: u64 = 12 << 10;
 /// Memory of programs and kernel objects that a group held before its first file page, KiB.
 const RESERVED_KIB: u64 = 600;
 /// Nice value of the loads that had no real-time priority.
@@ -56,6 +56,12 @@ const XFS_SYNC_MS: u64 = 30_000;
 const WRITER_BYTES: u64 = 600 << 20;
 /// What the load generator remembers of each operation, bytes.
 const LOG_BYTES: u64 = 32;
+
+/// The bandwidth that made a flusher write so much at a time, KiB/s: half of it, and up to the next multiple of 4 MiB
+/// (`writeback_chunk_size`, fs/fs-writeback.c); the middle of the range.
+pub fn chunk_bandwidth_kib_s(chunk_mib: u64) -> u64 {
+    (2 * chunk_mib.max(4) - 4) << 10
+}
 
 /// What is known of a target beside its figures.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +78,8 @@ pub struct Settings {
     pub wbt_us: u64,
     /// Rate of the throttle when the run began, KiB/s.
     pub rate_kib_s: Option<u64>,
+    /// Bandwidth that the device's estimator knew when the run began, KiB/s.
+    pub bandwidth_kib_s: Option<u64>,
     /// The load and the kernel's workers had real-time priorities.
     pub real_time: bool,
 }
@@ -87,6 +95,7 @@ impl Settings {
             scheduler: metrics["scheduler"].as_str()?.to_owned(),
             wbt_us: if run.starts_with("W3wbt") { 75_000 } else { 0 },
             rate_kib_s: None,
+            bandwidth_kib_s: None,
             real_time: metrics["rt"].as_u64().unwrap_or(0) > 0,
         })
     }
@@ -104,8 +113,8 @@ impl Settings {
 
     /// What tells one simulation from another.
     pub fn key(&self) -> String {
-        let Self { workload, limit_mib, scheduler, rate_kib_s, real_time, .. } = self;
-        format!("{workload} {limit_mib} {scheduler} {rate_kib_s:?} {real_time}")
+        let Self { workload, limit_mib, scheduler, rate_kib_s, bandwidth_kib_s, real_time, .. } = self;
+        format!("{workload} {limit_mib} {scheduler} {rate_kib_s:?} {bandwidth_kib_s:?} {real_time}")
     }
 
     /// The configuration under which the target ran.
@@ -133,7 +142,7 @@ impl Settings {
             c.writeback.balanced.commit_ms = XFS_SYNC_MS;
             c.writeback.balanced.journal_copies = true;
         }
-        c.writeback.balanced.start_kib_s = KNOWN_BANDWIDTH_KIB_S;
+        c.writeback.balanced.start_kib_s = self.bandwidth_kib_s.unwrap_or(USUAL_BANDWIDTH_KIB_S);
         c.writeback.balanced.start_rate_kib_s = self.rate_kib_s.unwrap_or(USUAL_RATE_KIB_S);
         c.readahead.on_demand.io_kib = 512;
         c.queue.max_sectors = 1024;
