@@ -112,7 +112,12 @@ impl BlockLayer {
         };
         let elevator = elevator::build(&config.elevator)?;
         let unit = Unit {
-            queue: Queue::new(elevator, limits, slots, Qos::new(queue, attached.queue_depth)),
+            queue: Queue::new(
+                elevator,
+                limits,
+                slots,
+                Qos::new(queue, if queue.wbt.driver_depth { attached.queue_depth } else { slots }),
+            ),
             device: attached.device,
             held: Vec::new(),
             serving: false,

@@ -53,13 +53,22 @@ pub struct QueueConfig {
 }
 
 /// Write-back throttling (`block/blk-wbt.c`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct WbtConfig {
     /// Reads are to take no longer than this, us; 0 = off. The kernel's default is 75 000 on rotating disks, 2000 else.
     pub min_lat_us: u64,
     /// The device has a write cache: throttled writers are woken only when it has emptied.
     pub write_cache: bool,
+    /// The driver tells the queue how many commands the device takes (SCSI, SATA), which then bounds the depth; with others
+    /// (NVMe, virtio, loop) the request slots do (`blk_queue_depth`).
+    pub driver_depth: bool,
+}
+
+impl Default for WbtConfig {
+    fn default() -> Self {
+        Self { min_lat_us: 0, write_cache: false, driver_depth: true }
+    }
 }
 
 /// Cost-based sharing between groups (`block/blk-iocost.c`). The root group, 0, is never held back.

@@ -241,6 +241,11 @@ fn files(m: &MachineInfo) -> Vec<String> {
         queue.set("queue.priorities", priorities_of(real_time, nice));
     }
 
+    let driver = m.devices.iter().filter(|d| !d.swap).find_map(|d| d.name.as_deref());
+    if driver.is_some_and(|n| ["loop", "nvme", "vd"].iter().any(|p| n.starts_with(p))) {
+        queue.set("queue.wbt.driver-depth", false);
+    }
+
     let mut elevator = Keys::default();
     let recorded = scheduler(m);
     if let Some(name) = recorded {

@@ -148,6 +148,8 @@ impl Settings {
         c.queue.max_sectors = 1024;
         c.queue.slots = if self.scheduler == "none" { depth } else { 256 };
         c.queue.wbt.min_lat_us = self.wbt_us;
+        // The loop driver.
+        c.queue.wbt.driver_depth = false;
         c.queue.priorities = priorities_of(self.real_time, NICE);
         c.elevator.policy.clone_from(&self.scheduler);
         let d = &mut c.elevator.deadline;
