@@ -94,7 +94,8 @@ fn a_plug_list_merges_what_its_task_queues_before_it_is_released() {
 fn a_task_without_a_slot_sleeps_and_its_later_bios_wait_behind() {
     let rows: Vec<_> = (0..8).map(|k| row(k * 10, "Q", "W", k * 5000, 8, 1)).collect();
     let mut c = modern("none");
-    c.queue.slots = 2;
+    let DeviceConfig::Rotating { ref mut queue_depth, .. } = c.device else { panic!("fixture") };
+    *queue_depth = 2;
     let (seen, end) = play(&program(&rows), &c, Pacing::Recorded);
     assert!(end.finished);
     assert_eq!(seen.bios.len(), 8);

@@ -267,7 +267,6 @@ impl Sim<'_> {
         match at {
             Flush::Idle => {
                 let now = self.local_now();
-                let expired = now.saturating_sub(Nanos::from_millis(self.config.writeback.expire_ms));
                 let interval = Nanos::from_millis(self.config.writeback.interval_ms);
                 let oldest = self.oldest_dirty();
                 let background = self.over_background();
@@ -276,7 +275,6 @@ impl Sim<'_> {
                 if due && oldest.is_some() {
                     self.flushing.last_periodic = now;
                     self.flushing.periodic = true;
-                    self.flushing.older_than = expired;
                     self.flushing.wrote = true;
                     set(self, Flush::Next);
                     return Flow::Continue;
@@ -371,10 +369,11 @@ impl Sim<'_> {
             }
             // Unfinished files come first, however short a time they are dirty (`queue_io`).
             f.io.append(&mut f.more);
-            let limit = if f.periodic { before } else { self.now.max(before) };
+            let (limit, expire) = (self.now.max(before), Nanos::from_millis(self.config.writeback.expire_ms));
+            let is_due = |since: Nanos| if f.periodic { since + expire <= now } else { since <= limit };
             let mut due: Vec<(Nanos, u32)> = (0u32..)
                 .zip(dirty)
-                .filter(|(i, d)| d.0 > 0 && d.1 <= limit && !f.io.contains(i))
+                .filter(|(i, d)| d.0 > 0 && is_due(d.1) && !f.io.contains(i))
                 .map(|(i, d)| (d.1, i))
                 .collect();
             due.sort_unstable();

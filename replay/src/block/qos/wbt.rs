@@ -337,7 +337,7 @@ mod tests {
     }
 
     fn wbt(depth: u32) -> Wbt {
-        Wbt::new(&WbtConfig { min_lat_us: 2_000, write_cache: false }, depth)
+        Wbt::new(&WbtConfig { min_lat_us: 2_000, write_cache: false, ..WbtConfig::default() }, depth)
     }
 
     #[test]
