@@ -138,3 +138,47 @@ fn an_interrupt_keeps_finished_cells_and_the_same_command_goes_on() {
     assert_eq!(cells, 12);
     assert!((1..12).contains(&reused), "{reused}");
 }
+
+/// A recording of today without variants named: its own kernel on the recorded machine, and the other schedulers.
+#[test]
+fn a_recording_of_today_is_compared_with_its_own_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/samples/fileserver");
+    let said = kreplay_in(dir.path(), &["run", sample, "-o", "out", "--json", "--progress", "none"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let facts: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let names: Vec<&str> = facts["cells"].as_array().unwrap().iter().filter_map(|c| c["variant"].as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "linux-6.18+recorded",
+            "linux-6.18+recorded+elevator.policy=none",
+            "linux-6.18+recorded+elevator.policy=bfq",
+            "linux-6.18+recorded+elevator.policy=kyber",
+        ]
+    );
+    let report = fs::read_to_string(dir.path().join("out/report.md")).unwrap();
+    assert!(report.contains("34 MiB of memory for the load, 2 processors"), "what the name stands for");
+
+    // Half the memory, twice as much: what is set by hand goes on top, and what is not stays as recorded.
+    let memory = "machine.memory-limit=17MiB,68MiB";
+    let more = ["replay", "out/traces/fileserver", "-v", "linux-6.18", "--with", "recorded", "--set", memory];
+    let said = kreplay_in(dir.path(), &[&more[..], &["-o", "more", "--json", "--totals-only"]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!said.err.contains("note:"), "{}", said.err);
+    // Without it the difference is said.
+    let said = kreplay_in(
+        dir.path(),
+        &["replay", "out/traces/fileserver", "-v", "linux-6.18", "-o", "plain", "--totals-only"],
+    );
+    assert!(said.err.contains("`--with recorded` takes those of the recording"), "{}", said.err);
+}
+
+#[test]
+fn a_log_alone_names_no_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.strace"), "1 0.000001 openat(AT_FDCWD, \"/x\", O_RDONLY) = 3 <0.000010>\n").unwrap();
+    let said = kreplay_in(dir.path(), &["run", "a.strace", "-v", "linux-6.18+recorded", "-o", "out"]);
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("does not say what machine it was made on"), "{}", said.err);
+}

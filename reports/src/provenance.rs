@@ -74,7 +74,11 @@ pub(crate) const MODELS: &str = "The models behind the figures";
 /// the recorded machine.
 fn has_other_settings(variant: &str) -> bool {
     let recorded = variant.split('+').any(|part| part == "recorded");
-    let varied = |key: &str| key == "machine.memory-limit" || (recorded && key == "elevator.policy");
+    let varied = |key: &str| match key.rsplit('.').next() {
+        Some("memory-limit") => true,
+        Some("policy") => recorded,
+        _ => false,
+    };
     variant.split('+').filter_map(|part| part.split_once('=')).any(|(key, _)| !varied(key))
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn plan(
         if !defaults.is_empty() {
             variants = select(machine.ok(), &defaults)?;
         } else if variants.iter().any(|v| v.layers.iter().any(|l| l == RECORDED)) {
-            variants = select(Some(machine.map_err(|why| no_machine(why))?), &patterns)?;
+            variants = select(Some(machine.map_err(no_machine)?), &patterns)?;
         }
         if unnamed {
             check_reference(&variants, reference)?;

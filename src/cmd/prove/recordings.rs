@@ -157,7 +157,7 @@ fn first_chunk_mib(log: &Path) -> Option<u64> {
     };
     let mut bios = text.lines().filter(queued).filter_map(sectors);
     let (first, second) = (bios.next()?, bios.next()?);
-    let whole = |n: u64| n > 0 && n % (4 * MIB_SECTORS) == 0;
+    let whole = |n: u64| n > 0 && n.is_multiple_of(4 * MIB_SECTORS);
     match (first / MIB_SECTORS, second / MIB_SECTORS) {
         (4, _) if whole(first) => Some(4),
         (8, 4) if whole(first) && whole(second) => Some(12),
