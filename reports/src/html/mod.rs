@@ -93,7 +93,8 @@ impl Page {
             legend::heading(report)
         ));
         for (term, meaning) in &lines {
-            let (term, meaning) = (escape::html(term), escape::html_full(meaning));
+            // Long names break where a change begins.
+            let (term, meaning) = (escape::html(term).replace('+', "+<wbr>"), escape::html_full(meaning));
             self.out.push_str(&format!("<div><dt>{term}</dt><dd>{meaning}</dd></div>\n"));
         }
         self.out.push_str("</dl>\n</section>\n");

@@ -61,7 +61,7 @@ pub(super) const STYLE: &str = concat!(
     "dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,24rem),1fr));gap:.35rem 1.6rem;margin:1rem 0 0;padding:.8rem 1rem;background:var(--soft);border-radius:.4rem;font-size:.88rem}",
     "dl div{display:flex;gap:.6rem}dt{font-weight:600;flex:0 0 7.5rem}dd{margin:0;color:var(--muted)}",
     "dl.list{display:block;background:none;padding:0;max-width:60rem}dl.list div{display:block;padding:.5rem 0;border-bottom:1px solid var(--grid)}dl.list dd{color:var(--ink)}",
-    "section.names{margin-top:1.4rem}.names h2{font-size:1rem;margin:0}.names dl{grid-template-columns:minmax(0,1fr);border:1px solid var(--grid);margin-top:.4rem}.names dt{flex:0 0 13rem}.names dd{color:var(--ink)}",
+    "section.names{margin-top:1.4rem}.names h2{font-size:1rem;margin:0}.names dl{grid-template-columns:minmax(0,1fr);border:1px solid var(--grid);margin-top:.4rem}.names dt{flex:0 0 17rem;overflow-wrap:break-word}.names dd{color:var(--ink)}",
     "dl.config dt{flex-basis:11rem;font-weight:500}",
     "pre{background:var(--soft);padding:.7rem 1rem;border-radius:.4rem;overflow-x:auto;font-size:.88rem;white-space:pre-wrap}",
     "code{font-family:ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:.92em}",
