@@ -57,7 +57,7 @@ fn beside_a_writer(p: &Params, script: &mut Script<'_>) {
     let mut main = script.main_task();
     audio.start(script, &mut main);
     if size > 0 {
-        let mut writer = script.clone_task(&mut main);
+        let mut writer = script.run(&mut main, None);
         writer.set_client("writer".into());
         let fd = script.open(&mut writer, "/mnt/flood", "O_RDWR|O_CREAT|O_TRUNC");
         writer.repeat_from(script.next_line());
@@ -98,7 +98,7 @@ impl Audio {
         let device = script.link(LinkSpec { kind: LinkKind::Fifo, rate_bytes_s: SOUND_BYTES_S, clients: 1 });
         let mut ready: Vec<Pipe> = (0..BUFFERED).map(|_| script.pipe(main)).collect();
         let mut free = script.pipe(main);
-        let mut player = script.clone_task(main);
+        let mut player = script.run(main, None);
         player.set_client("player".into());
         let mut places: Vec<Task> = (0..BUFFERED)
             .map(|_| {

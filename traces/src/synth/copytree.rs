@@ -40,7 +40,7 @@ fn generate(p: &Params, script: &mut Script<'_>) {
     let mut main = script.main_task();
     main.set_client("reader".into());
     let idle = p.on("xterm").then(|| terminal.idle(script, &mut main));
-    let mut copier = script.clone_task(&mut main);
+    let mut copier = script.run(&mut main, None);
     copier.set_client("copier".into());
     copy(p, script, &mut copier, &sizes);
     script.background(&mut copier);

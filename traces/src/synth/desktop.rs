@@ -143,7 +143,7 @@ fn walk(p: &Params, script: &mut Script<'_>, task: &mut Task) {
 
 /// What runs on a desktop all the time: it uses a sixteenth of its memory every second.
 fn session(p: &Params, script: &mut Script<'_>, main: &mut Task) {
-    let mut task = script.clone_task(main);
+    let mut task = script.run(main, None);
     task.set_client("session".into());
     let pages = p.mib("session_mib") / 4096;
     let heap = script.map_anonymous(&mut task, p.mib("session_mib"));
@@ -167,7 +167,7 @@ fn create(p: &Params, script: &mut Script<'_>, task: &mut Task) -> (Area, Area) 
 fn start(script: &mut Script<'_>, main: &mut Task, program: &Program<'_>, name: &str, seed: u32) {
     script.mark(main, &format!("{name} starts"));
     let mut up = script.pipe(main);
-    let mut task = script.clone_task(main);
+    let mut task = script.run(main, Some(program.path));
     task.set_client(name.to_owned());
     let (text, heap) = program.start(script, &mut task, seed);
     script.post(&mut task, &mut up);

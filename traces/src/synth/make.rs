@@ -42,7 +42,11 @@ fn generate(p: &Params, script: &mut Script<'_>) {
             task.set_client(format!("job {job}"));
             let mut unit = job;
             while unit < p.get("units") {
-                compile(p, script, &mut task, &compiler, unit);
+                let mut one = script.run(&mut task, Some(compiler.path));
+                one.set_client(format!("job {job}"));
+                compile(p, script, &mut one, &compiler, unit);
+                script.exit(&mut one);
+                script.wait(&mut task, &one);
                 unit += p.get("jobs");
             }
             script.exit(&mut task);
@@ -80,7 +84,6 @@ fn compile(p: &Params, script: &mut Script<'_>, task: &mut Task, compiler: &Prog
         script.touch_all(task, heap, true);
         script.compute_us(task, p.get("think_ms") * 1000 / PASSES);
     }
-    script.unmap(task, heap);
     let fd = script.open(task, &format!("/mnt/obj/u{unit}.o"), "O_WRONLY|O_CREAT|O_TRUNC");
     script.io(task, "write", fd, OBJECT_BYTES);
     script.close(task, fd);

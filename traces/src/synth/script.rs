@@ -141,6 +141,19 @@ impl<'s> Script<'s> {
         }
     }
 
+    /// The task goes on as another program: nothing of the memory that it shares with its parent since the clone stays mapped.
+    /// Without a path the program's own code is not part of the load.
+    pub(super) fn exec(&mut self, task: &mut Task, path: Option<&str>) {
+        self.call(task, SyscallRow { call: "execve", path, ret: Some(0), ..SyscallRow::default() });
+    }
+
+    /// A task that `parent` clones now and that is a program of its own.
+    pub(super) fn run(&mut self, parent: &mut Task, path: Option<&str>) -> Task {
+        let mut task = self.clone_task(parent);
+        self.exec(&mut task, path);
+        task
+    }
+
     /// End of a task that nobody waits for, or whose end others wait for by [`Script::wait`].
     pub(super) fn exit(&mut self, task: &mut Task) {
         self.call(task, SyscallRow { call: "exit_group", args: Some("0"), ..SyscallRow::default() });

@@ -89,7 +89,7 @@ fn generate(p: &Params, script: &mut Script<'_>) {
 }
 
 fn hog(p: &Params, script: &mut Script<'_>, main: &mut Task) {
-    let mut task = script.clone_task(main);
+    let mut task = script.run(main, None);
     task.set_client("hog".into());
     let area = script.map_anonymous(&mut task, p.mib("hog_mib"));
     script.touch_all(&mut task, area, true);
@@ -101,7 +101,7 @@ fn hog(p: &Params, script: &mut Script<'_>, main: &mut Task) {
 
 fn writer(p: &Params, script: &mut Script<'_>, main: &mut Task) {
     let (size, chunk) = (p.mib("written_mib"), p.get("chunk_bytes"));
-    let mut task = script.clone_task(main);
+    let mut task = script.run(main, None);
     task.set_client("writer".into());
     let fd = script.open(&mut task, "/mnt/flood", "O_RDWR|O_CREAT|O_TRUNC");
     task.repeat_from(script.next_line());
