@@ -249,6 +249,7 @@ pub struct Sim<'p> {
     placement: Placement,
     /// A task was woken that 2.4's scheduler would prefer to the running one.
     resched: bool,
+    seed: u64,
     tail: Nanos,
     ended_at: Option<Nanos>,
     pause_at: Nanos,
@@ -379,6 +380,7 @@ impl<'p> Sim<'p> {
             block_timer: None,
             placement: Placement::new(program, balanced),
             resched: false,
+            seed,
             tail: Nanos::ZERO,
             ended_at: None,
             pause_at: Nanos::MAX,
@@ -404,7 +406,7 @@ impl<'p> Sim<'p> {
             sim.forget_unused_inode_blocks();
         }
         sim.fill_cache()?;
-        sim.start_tasks(seed);
+        sim.start_tasks();
         Ok(sim)
     }
 
@@ -417,17 +419,20 @@ impl<'p> Sim<'p> {
         }
     }
 
-    fn start_tasks(&mut self, seed: u64) {
+    /// Seeds above 0 let tasks that begin together begin up to 1 ms apart: chaotic loads then differ.
+    fn jitter_of(&self, task: u32) -> Nanos {
+        Nanos(if self.seed == 0 { 0 } else { splitmix(self.seed ^ u64::from(task) << 32) % 1_000_000 })
+    }
+
+    fn start_tasks(&mut self) {
         for (i, t) in self.program.tasks.iter().enumerate() {
             if let Start::At(at) = t.start {
                 let at = match self.pacing {
                     Pacing::Scaled(x) => Nanos((at.0 as f64 * x) as u64),
                     _ => at,
                 };
-                // Seeds above 0 let tasks that begin together begin up to 1 ms apart: chaotic loads then differ.
-                let jitter = if seed == 0 { 0 } else { splitmix(seed ^ (i as u64) << 32) % 1_000_000 };
                 self.tasks[i].wait = Wait::Time;
-                self.events.push(at + Nanos(jitter), Event::Wake(i as u32));
+                self.events.push(at + self.jitter_of(i as u32), Event::Wake(i as u32));
             }
         }
         for d in self.kswapd..self.tasks.len() as u32 {

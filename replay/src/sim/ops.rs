@@ -345,7 +345,7 @@ impl Sim<'_> {
             self.halve_slice(t, task);
             self.mm.spaces.fork(t, task);
             self.tasks[task as usize].wait = Wait::Time;
-            let at = self.local_now();
+            let at = self.local_now() + self.jitter_of(task);
             self.events.push(at, Event::Wake(task));
         }
     }

@@ -40,6 +40,7 @@ const PARAMS: &[ParamSpec] = &[
     STREAM,
     param("written_mib", "", 300, (0, 2048), "size at which the writer begins anew, MiB; 0: no writer"),
     param("chunk_bytes", "", 65_536, (4096, 1 << 24), "size of a write, bytes"),
+    param("before_s", "", 5, (0, 3600), "seconds that the audio plays before the writer begins"),
 ];
 
 pub(super) const LOAD: Load = Load {
@@ -59,6 +60,7 @@ fn beside_a_writer(p: &Params, script: &mut Script<'_>) {
     if size > 0 {
         let mut writer = script.run(&mut main, None);
         writer.set_client("writer".into());
+        script.sleep_ms(&mut writer, p.get("before_s") * 1000);
         let fd = script.open(&mut writer, "/mnt/flood", "O_RDWR|O_CREAT|O_TRUNC");
         writer.repeat_from(script.next_line());
         (0..size.div_ceil(chunk)).for_each(|_| script.io(&mut writer, "write", fd, chunk));
