@@ -25,7 +25,7 @@ pub(super) fn digits(value: f64) -> String {
     }
 }
 
-fn with_unit(value: f64, unit: Unit) -> String {
+pub(super) fn with_unit(value: f64, unit: Unit) -> String {
     let number = digits(value);
     match unit.label() {
         "" | "ratio" => number,
@@ -287,9 +287,11 @@ impl Answer {
         );
         for r in &self.rows {
             for p in &r.beside {
-                // Against the nearest of repeated measurements: what the kernel itself does twice is no error.
+                // Against the nearest of repeated measurements: what the kernel itself does twice is no error. Of nothing there is
+                // no percentage.
                 let error = p.simulated.and_then(|s| {
-                    p.measured.iter().map(|m| ((s - m) / m.abs().max(1e-9) * 100.0).abs()).min_by(f64::total_cmp)
+                    let errors = p.measured.iter().filter(|m| **m != 0.0).map(|m| ((s - m) / m * 100.0).abs());
+                    errors.min_by(f64::total_cmp)
                 });
                 table.push(vec![
                     Cell::text(&r.id),

@@ -1,7 +1,7 @@
 //! The rows of the answer in words: what was reported, what came out, what was tested, why; and what the names in them stand for.
 
 use super::evaluate::{Answer, Row};
-use super::report::tests;
+use super::report::{tests, with_unit};
 use super::verdict::Verdict;
 use crate::model::{Block, Definition, List, Section};
 use std::collections::BTreeMap;
@@ -54,9 +54,13 @@ impl Answer {
             let list = List { id: id.to_string(), caption: caption.to_string(), items: items.to_vec() };
             (!items.is_empty()).then_some(Block::List(list))
         };
+        let taken = |r: &Row, kind: &str| {
+            let takes = r.figures.iter().map(|f| &f.take).chain(r.beside.iter().map(|p| &p.take));
+            takes.into_iter().any(|take| take.split('(').next() == Some(kind))
+        };
         let kinds: Vec<Definition> = super::figures::KINDS
             .iter()
-            .filter(|k| self.rows.iter().flat_map(|r| &r.figures).any(|f| f.take.split('(').next() == Some(k.name)))
+            .filter(|k| self.rows.iter().any(|r| taken(r, k.name)))
             .map(|k| Definition::new(k.name, k.about))
             .collect();
         let blocks: Vec<Block> =
@@ -97,8 +101,23 @@ impl Row {
         if !self.why.is_empty() {
             said.push(format!("Cause: {}", self.why));
         }
+        said.extend(self.on_real_kernels());
         said.retain(|s| !s.is_empty());
         said.join(" ")
+    }
+
+    /// What real kernels did under the same load, beside the model on their machine.
+    fn on_real_kernels(&self) -> Option<String> {
+        let said: Vec<String> = self
+            .beside
+            .iter()
+            .map(|p| {
+                let measured: Vec<String> = p.measured.iter().map(|m| with_unit(*m, p.unit)).collect();
+                let simulated = p.simulated.map_or_else(|| "nothing".to_string(), |v| with_unit(v, p.unit));
+                format!("{} of {}: {} measured, {simulated} simulated", p.take, p.variant, measured.join(" and "))
+            })
+            .collect();
+        (!said.is_empty()).then(|| format!("On real kernels, and on their machine in the model: {}.", said.join("; ")))
     }
 
     /// Which variant each figure is of and what was taken, where the figures' names are short for them.
