@@ -118,10 +118,11 @@ pub(crate) struct ReadArgs {
 #[derive(Debug, Args)]
 pub(crate) struct MatrixArgs {
     /// Variant: name, glob or .toml file, with +PROFILE and +KEY=VALUE changes; repeatable
-    /// [default: linux-2.4.16, linux-2.4.16-noop, linux-2.4.17]
+    /// [default: the recorded kernel on the recorded machine and under the other
+    /// schedulers; where no kernel of today was recorded, linux-2.4.16, linux-2.4.16-noop and linux-2.4.17]
     #[arg(short, long = "variant", value_name = "VARIANT")]
     pub(crate) variants: Vec<String>,
-    /// Put a profile (machine, disk) on top of every variant; repeatable
+    /// Put a profile (machine, disk) on top of every variant; `recorded` is the recorded machine; repeatable
     #[arg(long, value_name = "PROFILE")]
     pub(crate) with: Vec<String>,
     /// Sweep: every variant with each of the values, e.g. machine.ram=64MiB,128MiB; repeatable

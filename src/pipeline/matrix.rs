@@ -95,7 +95,7 @@ pub(crate) fn plan(
     Ok(move |loaded: Vec<Loaded>| {
         let machine = one_machine(&loaded);
         let defaults = match machine {
-            Ok(m) if unnamed && args.level == Level::System => recorded_defaults(m, &Library::builtin()?),
+            Ok(m) if unnamed => recorded_defaults(m, &Library::builtin()?),
             _ => Vec::new(),
         };
         if !defaults.is_empty() {
