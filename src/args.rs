@@ -251,6 +251,9 @@ pub(crate) struct VariantsArgs {
     /// Further variant file that names may refer to; repeatable
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) variant_file: Vec<PathBuf>,
+    /// Trace directory whose machine the profile `recorded` stands for
+    #[arg(long, value_name = "TRACE", global = true)]
+    pub(crate) recording: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: VariantsCommand,
 }

@@ -160,6 +160,10 @@ fn a_recording_of_today_is_compared_with_its_own_machine() {
     let report = fs::read_to_string(dir.path().join("out/report.md")).unwrap();
     assert!(report.contains("34 MiB of memory for the load, 2 processors"), "what the name stands for");
 
+    let shown = ["variants", "show", "linux-6.18+recorded", "--recording", "out/traces/fileserver"];
+    let said = kreplay_in(dir.path(), &shown);
+    assert!(said.out.contains("memory-limit = \"34816KiB\""), "{}{}", said.out, said.err);
+
     // Half the memory, twice as much: what is set by hand goes on top, and what is not stays as recorded.
     let memory = "machine.memory-limit=17MiB,68MiB";
     let more = ["replay", "out/traces/fileserver", "-v", "linux-6.18", "--with", "recorded", "--set", memory];

@@ -4,11 +4,15 @@ use crate::args::{Cli, VariantsArgs, VariantsCommand};
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::stdout;
-use kreplay_replay::variant::{Choice, Library, Variant};
+use kreplay_replay::variant::{Choice, Library, RECORDED, Variant};
+use kreplay_traces::store::TraceDir;
 use std::fmt::Write as _;
 
 pub(crate) fn run(cli: &Cli, args: &VariantsArgs) -> Result<Exit> {
     let mut library = Library::builtin()?;
+    if let Some(path) = &args.recording {
+        library.add_recorded(Some(&TraceDir::open(path)?.manifest().machine))?;
+    }
     for file in &args.variant_file {
         library.load(file)?;
     }
@@ -45,6 +49,10 @@ fn list(cli: &Cli, library: &Library) -> Result<()> {
     text.push_str("Profiles, to put on top with + or --with\n");
     for s in library.list().filter(|s| s.profile) {
         let _ = writeln!(text, "  {:width$}  {}", s.name, s.about);
+    }
+    if !library.list().any(|s| s.name == RECORDED) {
+        let about = "the machine of the trace that is replayed (--recording TRACE shows it)";
+        let _ = writeln!(text, "  {RECORDED:width$}  {about}");
     }
     stdout::print(&text)
 }

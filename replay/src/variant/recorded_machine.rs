@@ -151,14 +151,19 @@ fn header(name: &str, about: &str) -> String {
     format!("name = {name:?}\nabout = {}\nprofile = true\n", toml::Value::from(about))
 }
 
-/// Sections under way: "section" to lines, in order.
+/// A file under way.
 #[derive(Default)]
-struct Keys(BTreeMap<String, Vec<(String, String)>>);
+struct Keys {
+    /// "section" to keys and values, in order.
+    sections: BTreeMap<String, Vec<(String, String)>>,
+    /// Keys that the recording does not tell, with what is assumed.
+    assumed: Vec<(&'static str, &'static str)>,
+}
 
 impl Keys {
     fn set(&mut self, key: &str, value: impl Into<toml::Value>) {
         let (table, leaf) = key.rsplit_once('.').unwrap_or((key, ""));
-        self.0.entry(table.to_owned()).or_default().push((leaf.to_owned(), value.into().to_string()));
+        self.sections.entry(table.to_owned()).or_default().push((leaf.to_owned(), value.into().to_string()));
     }
 
     fn rules(&mut self, rules: &[Rule], prefix: &str, facts: &BTreeMap<String, String>) {
@@ -176,18 +181,21 @@ impl Keys {
 
     fn text(&self, header: &str) -> String {
         let mut text = header.to_owned();
-        for (table, lines) in &self.0 {
+        for (table, lines) in &self.sections {
             let _ = writeln!(text, "[{table}]");
             for (key, value) in lines {
                 let _ = writeln!(text, "{key} = {value}");
             }
         }
-        let sections: Vec<&String> = self.0.keys().collect();
+        let sections: Vec<&String> = self.sections.keys().collect();
         if !sections.is_empty() {
             text.push_str("[evidence]\n");
         }
         for section in sections {
             let _ = writeln!(text, "{section:?} = \"measured: as the recording says\"");
+        }
+        for (key, why) in &self.assumed {
+            let _ = writeln!(text, "{key:?} = \"inferred: {why}\"");
         }
         text
     }
@@ -218,6 +226,9 @@ fn files(m: &MachineInfo) -> Vec<String> {
     if let Some(kib) = limit_kib {
         let ram = number("ram_bytes").map_or(AMPLE_RAM_KIB.max(kib * 2), |b| b / 1024);
         settings.set("machine.ram", format!("{ram}KiB"));
+        if number("ram_bytes").is_none() {
+            settings.assumed.push(("machine.ram", "not recorded; so much that the load's limit is what counts"));
+        }
         settings.set("machine.memory-limit", format!("{kib}KiB"));
         if number("memory_cgroup") == Some(1) {
             settings.set("reclaim.workingset.wait-writeback", true);

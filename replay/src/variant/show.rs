@@ -18,7 +18,10 @@ impl Variant {
         let begins =
             |l: &&String| self.name.strip_prefix(l.as_str()).is_some_and(|r| r.is_empty() || r.starts_with('+'));
         let top = self.layers.iter().filter(begins).max_by_key(|l| l.len()).unwrap_or(&self.name);
-        let own = |c: &&Choice| c.line.is_none() || c.from == *top || self.changes.contains(&c.from);
+        // What a profile on top extends lies above the named file as well.
+        let place = |layer: &str| self.layers.iter().position(|l| l == layer);
+        let above = |c: &Choice| place(&c.from).is_some_and(|at| place(top).is_some_and(|top| at >= top));
+        let own = |c: &&Choice| c.line.is_none() || self.changes.contains(&c.from) || above(c);
         for choice in self.choices.iter().filter(|c| resolved || own(c)) {
             let (own_section, key) = choice.key.split_once('.').unwrap_or(("", &choice.key));
             if own_section != section {
