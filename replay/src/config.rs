@@ -106,6 +106,10 @@ pub struct MachineConfig {
     pub copy_page_ns: u64,
     /// CPU time of a page fault, without I/O, ns.
     pub fault_ns: u64,
+    /// What clearing a frame costs more if nothing ever used it since the machine began, ns (an emulator's host has to find
+    /// memory for it first).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub fresh_frame_ns: u64,
     /// CPU time of a touch through a mapping that does not fault, ns.
     pub touch_ns: u64,
     /// CPU time to look at one page in reclaim, ns.

@@ -129,6 +129,7 @@ fn machine(c: &Config) -> Result<(), Wrong> {
         ("machine.syscall-ns", m.syscall_ns),
         ("machine.copy-page-ns", m.copy_page_ns),
         ("machine.fault-ns", m.fault_ns),
+        ("machine.fresh-frame-ns", m.fresh_frame_ns),
         ("machine.touch-ns", m.touch_ns),
         ("machine.scan-page-ns", m.scan_page_ns),
         ("machine.page-cache-add-ns", m.page_cache_add_ns),

@@ -81,6 +81,8 @@ pub struct Mm {
     pub unlocked: Vec<u32>,
     /// Pages that reclaim threw out, for the result table.
     pub evictions: Evictions,
+    /// The frame that was allocated last had never been used.
+    pub fresh: bool,
     /// Somebody asked for bdflush.
     pub wake_bdflush: bool,
     /// `page_launder` writes (-ac with launder): so many pages could not be cleaned without.
@@ -176,6 +178,7 @@ impl Mm {
             zones,
             unlocked: Vec::new(),
             evictions: Evictions::default(),
+            fresh: false,
             wake_bdflush: false,
             should_write: false,
             cache_pages: 0,
@@ -586,7 +589,9 @@ impl Mm {
     #[inline]
     pub fn note_free(&mut self) {
         let free = self.zones.free() * 4;
-        if free < self.counters.min_free_kib {
+        // A frame given back is taken again before one that was always free: only a new low reaches into those.
+        self.fresh = free < self.counters.min_free_kib;
+        if self.fresh {
             self.counters.min_free_kib = free;
         }
     }

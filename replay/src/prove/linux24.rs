@@ -126,6 +126,10 @@ fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, W
     let mut sink = MemorySink::default();
     let mut sim = Sim::new(&program, &config, 0, Pacing::Closed).map_err(|e| e.to_string())?;
     map_bystanders(&mut sim, &program);
+    // init forked the sampler, then the load. Where init itself is the link, it is no task here that could have a slice.
+    if program.links.is_empty() {
+        sim.halve_first_slice(0);
+    }
     sim.run_on_for(TAIL);
     sim.run(&mut sink, stop).map_err(|e| e.to_string())?;
     let figures = Comparison {

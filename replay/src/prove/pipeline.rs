@@ -131,6 +131,7 @@ fn miniature(mut library: Library) -> Result<Config, String> {
         &mut m.syscall_ns,
         &mut m.copy_page_ns,
         &mut m.fault_ns,
+        &mut m.fresh_frame_ns,
         &mut m.touch_ns,
         &mut m.scan_page_ns,
         &mut m.page_cache_add_ns,

@@ -140,6 +140,9 @@ impl Sim<'_> {
                     }
                 }
                 self.charge(self.config.machine.copy_page_ns);
+                if std::mem::take(&mut self.mm.fresh) {
+                    self.charge(self.config.machine.fresh_frame_ns);
+                }
                 None
             }
             At::Queued => {

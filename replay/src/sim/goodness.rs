@@ -6,8 +6,8 @@
 //! place when their slice ends. A woken task interrupts the running one only if it is the better one.
 //!
 //! Source: kernel/sched.c of 2.4.5 to 2.4.18 (`goodness`, `reschedule_idle`, `schedule`), and of 2.2.20, which does the same with
-//! longer slices. Left out: nice values, the ticks' own granularity (a slice is used up by time, not by sampling), the bonus
-//! for a task's last processor.
+//! longer slices. A slice is used up by ticks, which find whoever runs just then (kernel/timer.c, `update_process_times`). Left
+//! out: nice values, the bonus for a task's last processor.
 
 use super::Sim;
 use super::frame::Frame;
@@ -62,7 +62,7 @@ impl Sim<'_> {
         let margin = i64::from(self.config.machine.preempt_margin);
         for cpu in 0..self.running.len() {
             let Some(current) = self.running[cpu] else { continue };
-            let left = self.slice_end[cpu].saturating_sub(self.local_now());
+            let left = self.left_of_slice(cpu, self.local_now());
             let theirs = self.goodness_of(current, left, cpu);
             if self.goodness_of(t, self.tasks[t as usize].slice, cpu) - theirs > margin {
                 self.resched = true;
@@ -134,8 +134,8 @@ impl Sim<'_> {
         }
         for cpu in 0..self.running.len() {
             if self.running[cpu].is_some() {
-                let left = self.slice_end[cpu].saturating_sub(self.now);
-                self.slice_end[cpu] = self.now + more(left);
+                let left = self.left_of_slice(cpu, self.now);
+                self.slice_end[cpu] = self.end_of_slice(self.now, more(left));
             }
         }
     }
@@ -144,8 +144,28 @@ impl Sim<'_> {
     pub(super) fn give_slice(&mut self, t: u32, left: Nanos) {
         self.tasks[t as usize].slice = left;
         if let Some(cpu) = self.running.iter().position(|r| *r == Some(t)) {
-            self.slice_end[cpu] = self.local_now() + left;
+            self.slice_end[cpu] = self.end_of_slice(self.local_now(), left);
         }
+    }
+
+    /// When a slice of which so much is left ends, if its task runs from `from` on. By goodness the timer takes a tick from
+    /// whoever runs as it comes (`update_process_times`): who sleeps then has run for nothing.
+    pub(super) fn end_of_slice(&self, from: Nanos, left: Nanos) -> Nanos {
+        if !self.by_goodness() {
+            return from + left;
+        }
+        let tick = self.tick_ns();
+        Nanos((from.get() / tick + left.get().div_ceil(tick)) * tick)
+    }
+
+    /// What is left at `at` of the slice of a processor's task.
+    pub(super) fn left_of_slice(&self, cpu: usize, at: Nanos) -> Nanos {
+        let end = self.slice_end[cpu];
+        if !self.by_goodness() {
+            return end.saturating_sub(at);
+        }
+        let tick = self.tick_ns();
+        Nanos(end.get().saturating_sub(at.get() / tick * tick))
     }
 
     pub(super) fn whole_slice(&self) -> Nanos {

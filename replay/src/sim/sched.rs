@@ -44,11 +44,12 @@ impl Sim<'_> {
             let Some(t) = self.next_task(cpu) else { return };
             let now = self.now;
             self.since_sample.switches += 1;
+            let end = self.end_of_slice(now, self.tasks[t as usize].slice);
             let task = &mut self.tasks[t as usize];
             task.ready = false;
             task.account(Cause::RunQueue, now);
             self.running[cpu] = Some(t);
-            self.slice_end[cpu] = now + task.slice;
+            self.slice_end[cpu] = end;
             self.run_burst(cpu, t, sink);
         }
     }
@@ -56,7 +57,7 @@ impl Sim<'_> {
     /// A processor has worked off a burst.
     pub(super) fn burst_over(&mut self, cpu: usize) {
         let Some(t) = self.running[cpu].take() else { return };
-        let left = self.slice_end[cpu].saturating_sub(self.now);
+        let left = self.left_of_slice(cpu, self.now);
         let whole = self.whole_slice();
         let by_goodness = self.by_goodness();
         let task = &mut self.tasks[t as usize];
@@ -142,11 +143,19 @@ impl Sim<'_> {
     pub(super) fn halve_slice(&mut self, parent: u32, child: u32) {
         let Some(cpu) = self.running.iter().position(|r| *r == Some(parent)) else { return };
         let tick = self.tick_ns();
-        let left = self.slice_end[cpu].saturating_sub(self.local_now()).get().div_ceil(tick);
+        let left = self.left_of_slice(cpu, self.local_now()).get().div_ceil(tick);
         let (theirs, ours) = (left.div_ceil(2), left / 2);
         self.tasks[child as usize].slice = Nanos((theirs * tick).max(tick));
-        self.slice_end[cpu] = self.local_now() + Nanos(ours * tick);
+        self.slice_end[cpu] = self.end_of_slice(self.local_now(), Nanos(ours * tick));
         self.resched |= ours == 0 && self.by_goodness();
+    }
+
+    /// `do_fork` before the recording began: this half of the task's slice went to a process that is not replayed. (In whole
+    /// ticks, rounded in the child's favour.)
+    pub(crate) fn halve_first_slice(&mut self, task: u32) {
+        let tick = self.tick_ns();
+        let slice = &mut self.tasks[task as usize].slice;
+        *slice = Nanos(slice.get() / tick / 2 * tick);
     }
 
     /// The burst in hand has had its time: others are to be looked at.
