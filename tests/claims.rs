@@ -74,6 +74,50 @@ fn claims_are_simulated_judged_and_kept() {
     assert!(err.contains("2 of 2 cells done (2 of them from an earlier run)"), "{err}");
 }
 
+/// One figure is of the swept run, the other of a run that the sweep leaves alone.
+const SWEPT: &str = r#"
+[[run]]
+id = "two"
+load = "read512"
+params = ["big_mib=2", "repeats=1"]
+variants = ["linux-2.4.16"]
+
+[[run]]
+id = "one"
+load = "read512"
+params = ["big_mib=1", "repeats=1"]
+variants = ["linux-2.4.16"]
+
+[[run]]
+id = "two-memory"
+load = "read512"
+params = ["big_mib=2", "repeats=1"]
+variants = ["linux-2.4.16"]
+columns = ["machine.ram=48MiB"]
+
+[[claim]]
+id = "X1"
+title = "twice the file, twice the reads"
+reported = "yes"
+run = "two"
+take = "read-mib"
+figures = [{ name = "two", variant = "linux-2.4.16" }, { name = "one", run = "one", variant = "linux-2.4.16" }]
+holds = ["two > 1.5 * one"]
+sensitivity = { run = "two-memory", about = "memory" }
+"#;
+
+#[test]
+fn a_sweep_changes_only_the_figures_of_the_claims_own_run() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("mine.toml"), SWEPT).unwrap();
+    let said = kreplay_in(dir.path(), &["claims", "--file", "mine.toml", "-o", "out", "--json", "-q"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let facts: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let claim = &facts["claims"][0];
+    assert_eq!(claim["verdict"], "reproduced", "{}", said.out);
+    assert_eq!(claim["sensitivity"]["values"][0]["verdict"], "reproduced", "{}", said.out);
+}
+
 #[test]
 fn a_claim_that_does_not_exist_is_a_mistake_with_a_hint() {
     let said = kreplay(&["claims", "E11", "-o", "out"]);

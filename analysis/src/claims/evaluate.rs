@@ -428,7 +428,8 @@ impl Session<'_> {
         }
     }
 
-    /// The claim's verdict with each change of the sweep: a figure is taken from the sweep's cell of the same variant.
+    /// The claim's verdict with each change of the sweep: a figure of the claim's own run is taken from the sweep's cell of the
+    /// same variant; one that names another run stays what it is.
     fn swept(&self, claim: &Claim, run: &str) -> Vec<Swept> {
         let Some(run) = self.registry.run(run) else { return Vec::new() };
         run.columns
@@ -436,6 +437,9 @@ impl Session<'_> {
             .map(|change| {
                 let value = |name: &str| {
                     let (figure, take) = claim.figures.iter().find(|(f, _)| f.name == name)?;
+                    if figure.run.as_deref() != Some(claim.run.as_str()) {
+                        return self.figure(figure, take).value;
+                    }
                     let variant = named(figure.variant.as_deref()?, change);
                     let ids = self.located(&run.id, &variant).ok()?;
                     median(&self.values(ids, take).ok()?)

@@ -163,6 +163,8 @@ pub struct Claim {
     pub title: String,
     /// What was reported, in the reporter's figures.
     pub reported: String,
+    /// Run that its figures come from, where they name no other.
+    pub run: String,
     /// Figures.
     pub figures: Vec<(FigureSpec, Take)>,
     /// All hold: reproduced.
@@ -332,6 +334,7 @@ impl Registry {
             id: claim.id,
             title: claim.title,
             reported: claim.reported,
+            run: claim.run,
             figures,
             holds,
             direction,
