@@ -12,11 +12,25 @@
 //! - `swapped in MB`, `swapped out MB`, `min free KB`, `max swpd KB`, `order-0 failures`, `kills`;
 //! - `cache KB at end`, `dentries at end`, `inodes at end` from the last sample.
 //!
+//! # Clocks
+//! Samples are taken at the recorded times, and kupdate, which has slept since the machine started, wakes at the times that
+//! follow from how long it had been up. Where a recording has fewer interrupts than timer ticks between two samples, the
+//! emulated machine stood still; recorded times after it are shortened by that.
+//!
+//! # State at the start
+//! What was left of init's slice, which the load's processes share, and how far apart processes that begin together began
+//! (less than a millisecond) are not recorded. Each run is simulated from fifteen states drawn at random, the same every time,
+//! and a figure is the middle one of those that come out. A time that is never reached counts as later than all others.
+//!
 //! # Error
 //! |simulated - recorded| / recorded in percent; where the recorded figure is so small that a ratio says nothing, the
 //! divisor is a floor (1 MB, 0.1 s, 4 KB, 5 %, 256 KB of cache, 1 of a count). Figures that are below their floor on both sides
 //! (no swap traffic in a load that does not swap) are listed, but don't count in the medians: they would flatter them.
 
+mod clock;
+mod draws;
+
+use self::clock::{MachineClock, serial_log};
 use super::{Figure, FigureReport, RunFigures, median_error, order};
 use crate::compile::{CompileOptions, StoredTrace, compile};
 use crate::config::{Config, DeviceConfig};
@@ -24,17 +38,17 @@ use crate::program::{AreaInfo, Program, Start, TaskProgram};
 use crate::results::{MarkRow, MemorySink, SampleRow};
 use crate::sim::{Pacing, Sim};
 use crate::variant::Library;
-use kreplay_traces::input::{Input, InputLimits};
 use kreplay_traces::store::{TraceDir, WriterOptions};
 use kreplay_traces::synth::{linux24, write_trace};
 use kreplay_traces::units::Nanos;
 use serde::Deserialize;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Until the machine was switched off after its load had ended.
 const TAIL: Nanos = Nanos::from_millis(2100);
+/// So many states of the machine at the load's start are tried. Odd, so that there is a middle one.
+const DRAWS: u64 = 15;
 /// The bar: median error of the telling figures, percent.
 const BAR_PCT: f64 = 25.0;
 /// Marks inside a pass.
@@ -123,25 +137,50 @@ fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, W
     let text = std::fs::read(folder.join("summary.json")).map_err(|e| format!("summary.json: {e}"))?;
     let summary: Summary = serde_json::from_slice(&text).map_err(|e| format!("summary.json: {e}"))?;
     let (program, config) = prepare(folder)?;
+    let clock = MachineClock::of(folder);
+    let figures = (0..DRAWS)
+        .map(|draw| {
+            let sink = simulate(&program, &config, &clock, draw, stop)?;
+            let comparison = Comparison {
+                summary: &summary,
+                clock: &clock,
+                sink: &sink,
+                marks: &program.marks,
+                completion_page_ns: config.machine.completion_page_ns,
+                figures: Vec::new(),
+            };
+            Ok(comparison.all(folder))
+        })
+        .collect::<Result<Vec<_>, Why>>()?;
+    let figures = draws::median_of(figures);
+    let median_error_pct = median_error(figures.iter());
+    Ok(RunFigures { run: name.to_owned(), variant, figures, median_error_pct })
+}
+
+/// Simulate a run on a machine that began in one of the states that it may have been in.
+fn simulate(
+    program: &Program,
+    config: &Config,
+    clock: &MachineClock,
+    draw: u64,
+    stop: &AtomicBool,
+) -> Result<MemorySink, Why> {
     let mut sink = MemorySink::default();
-    let mut sim = Sim::new(&program, &config, 0, Pacing::Closed).map_err(|e| e.to_string())?;
-    map_bystanders(&mut sim, &program);
-    // init forked the sampler, then the load. Where init itself is the link, it is no task here that could have a slice.
+    let mut sim = Sim::new(program, config, draw, Pacing::Closed).map_err(|e| e.to_string())?;
+    map_bystanders(&mut sim, program);
+    // Where init itself is the link, it is no task here that could have a slice.
     if program.links.is_empty() {
-        sim.halve_first_slice(0);
+        sim.draw_first_slice(draw);
+    }
+    if let Some(first) = clock.kupdate_in(Nanos::from_millis(config.writeback.interval_ms)) {
+        sim.wake_kupdate_in(first);
+    }
+    if let Some(at) = clock.first_sample {
+        sim.sample_first_at(Nanos((at * 1e9) as u64));
     }
     sim.run_on_for(TAIL);
     sim.run(&mut sink, stop).map_err(|e| e.to_string())?;
-    let figures = Comparison {
-        summary: &summary,
-        sink: &sink,
-        marks: &program.marks,
-        completion_page_ns: config.machine.completion_page_ns,
-        figures: Vec::new(),
-    }
-    .all(folder);
-    let median_error_pct = median_error(figures.iter());
-    Ok(RunFigures { run: name.to_owned(), variant, figures, median_error_pct })
+    Ok(sink)
 }
 
 fn variant_of(run: &linux24::Run) -> String {
@@ -220,14 +259,7 @@ fn adapt(config: &mut Config, run: &linux24::Run) {
 
 /// Processes that a fault without memory ended: the summary counts only those that the killer chose.
 fn killed_at_faults(folder: &Path) -> f64 {
-    let logs = ["serial.log", "serial.log.zst"].map(|name| folder.join(name));
-    let Some(log) = logs.iter().find(|p| p.is_file()) else { return 0.0 };
-    let Ok(mut input) = Input::open(log, InputLimits::default()) else { return 0.0 };
-    let mut text = Vec::new();
-    if input.read_to_end(&mut text).is_err() {
-        return 0.0;
-    }
-    String::from_utf8_lossy(&text).matches("VM: killing process").count() as f64
+    serial_log(folder).matches("VM: killing process").count() as f64
 }
 
 /// The mark of a process among its like, without the number that tells it from the others: `rep 3 0` is `rep # 0`.
@@ -241,6 +273,7 @@ fn ranked(mark: &str) -> Option<String> {
 
 struct Comparison<'a> {
     summary: &'a Summary,
+    clock: &'a MachineClock,
     sink: &'a MemorySink,
     marks: &'a [String],
     completion_page_ns: u64,
@@ -296,8 +329,8 @@ impl Comparison<'_> {
             }
             let mark = ranked(&mark).unwrap_or(mark);
             match recorded.iter_mut().find(|(m, _)| *m == mark) {
-                Some((_, times)) => times.push(*at),
-                None => recorded.push((mark, vec![*at])),
+                Some((_, times)) => times.push(self.clock.running(*at)),
+                None => recorded.push((mark, vec![self.clock.running(*at)])),
             }
         }
         for (mark, mut times) in recorded {

@@ -177,7 +177,9 @@ impl Sim<'_> {
             Kupdate::Sleep => {
                 set(self, Kupdate::Inodes);
                 self.tasks[t as usize].op.pos = 0;
-                let at = self.timer_at(Nanos::from_millis(self.config.writeback.interval_ms));
+                let interval = Nanos::from_millis(self.config.writeback.interval_ms);
+                let at = self.first_kupdate.take().unwrap_or(interval);
+                let at = self.timer_at(at);
                 return self.sleep_until(t, at);
             }
             Kupdate::Inodes => match self.next_dirty_inode(t) {

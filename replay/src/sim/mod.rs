@@ -33,6 +33,7 @@ mod pressure;
 mod read;
 mod sample;
 mod sched;
+mod start;
 mod swap_place;
 mod sync;
 mod write;
@@ -70,6 +71,8 @@ use task::Task;
 /// Longest stretch of processor time between two looks at the events.
 pub const BURST: Nanos = Nanos::from_micros(100);
 /// So many events without time moving mean a livelock.
+/// Between two samples.
+const SAMPLE_INTERVAL: Nanos = Nanos::from_secs(1);
 const LIVELOCK_EVENTS: u64 = 2_000_000;
 /// So many reclaim runs without a single frame mean that memory will never come.
 const FRUITLESS_RECLAIMS: u32 = 100_000;
@@ -265,6 +268,10 @@ pub struct Sim<'p> {
     swap_flight_limit: u32,
     /// When kswapd's sleep ends by itself, and when memory statistics are due (aging kernels).
     kswapd_deadline: Nanos,
+    /// When the next sample is due.
+    next_sample: Nanos,
+    /// How long kupdate's first sleep is, where that is not its interval.
+    first_kupdate: Option<Nanos>,
     next_recalc: Nanos,
     /// Writers that sleep until bdflush has written its share, and what is left of that share (2.2).
     bdflush_waiters: Vec<u32>,
@@ -390,6 +397,8 @@ impl<'p> Sim<'p> {
             progress_seen: 0,
             idle_samples: 0,
             kswapd_deadline: Nanos::ZERO,
+            next_sample: SAMPLE_INTERVAL,
+            first_kupdate: None,
             next_recalc: Nanos::ZERO,
             bdflush_waiters: Vec::new(),
             bdflush_left: config.writeback.flush_buffers,
@@ -447,7 +456,7 @@ impl<'p> Sim<'p> {
                 self.events.push(Nanos::ZERO, Event::LinkTick(i as u32));
             }
         }
-        self.events.push(Nanos::from_secs(1), Event::Sample);
+        self.events.push(self.next_sample, Event::Sample);
         self.start_envelope();
     }
 
@@ -545,10 +554,13 @@ impl<'p> Sim<'p> {
             }
             Event::LinkTick(l) => self.link_tick(l as usize),
             Event::Envelope => self.follow_envelope(),
+            // One that another time was set for since.
+            Event::Sample if self.now != self.next_sample => {}
             Event::Sample => {
                 let row = self.sample();
                 sink.sample(&row);
-                self.events.push(self.now + Nanos::from_secs(1), Event::Sample);
+                self.next_sample = self.now + SAMPLE_INTERVAL;
+                self.events.push(self.next_sample, Event::Sample);
             }
         }
     }

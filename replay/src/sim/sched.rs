@@ -150,14 +150,6 @@ impl Sim<'_> {
         self.resched |= ours == 0 && self.by_goodness();
     }
 
-    /// `do_fork` before the recording began: this half of the task's slice went to a process that is not replayed. (In whole
-    /// ticks, rounded in the child's favour.)
-    pub(crate) fn halve_first_slice(&mut self, task: u32) {
-        let tick = self.tick_ns();
-        let slice = &mut self.tasks[task as usize].slice;
-        *slice = Nanos(slice.get() / tick / 2 * tick);
-    }
-
     /// The burst in hand has had its time: others are to be looked at.
     #[inline]
     pub(super) fn burst_used(&self) -> bool {
