@@ -169,8 +169,10 @@ pub enum BufferWait {
     Any,
     /// Those that reclaim itself wrote: 2.4.13+.
     Laundered,
-    /// Any, already on the first encounter, which writes dirty ones at once: 2.4.6 to 2.4.9.
+    /// Any, already on the first encounter, which writes dirty ones at once: 2.4.9.
     AtOnce,
+    /// As at once, but what was written is waited for as well, and not dropped then: 2.4.5 to 2.4.8.
+    WriteThenWait,
 }
 
 /// Pages that unmapping leaves alone, besides those used lately.

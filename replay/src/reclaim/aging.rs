@@ -7,8 +7,8 @@
 use super::buffers::{Buffers, release_busy, try_to_free_buffers, wait_for};
 use super::{Cursor, Looked, Need, Phase};
 use crate::config::{
-    AgingConfig, AgingDriver, BackgroundAging, LaunderRule, PlentyOrder, PlentySpares, ReclaimConfig, RefillRounds,
-    ShortMark,
+    AgingConfig, AgingDriver, BackgroundAging, BufferWait, LaunderRule, PlentyOrder, PlentySpares, ReclaimConfig,
+    RefillRounds, ShortMark,
 };
 use crate::mm::Mm;
 use crate::mm::page::{List, NIL, flag};
@@ -57,9 +57,18 @@ pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Need {
             }
             Phase::BufferWritten => {
                 // With leave to wait the buffer is tried again at once, and found locked.
-                if !buffer_flags(cur).wait {
+                let waits = buffer_flags(cur).wait;
+                if waits && cfg.buffer_wait == BufferWait::WriteThenWait {
+                    cur.phase = Phase::BufferWrittenOut;
+                    return Need::WaitBuffer(cur.page);
+                }
+                if !waits {
                     mm.wake_bdflush = true;
                 }
+                back_to_dirty(mm, cur);
+            }
+            Phase::BufferWrittenOut => {
+                mm.wake_bdflush = true;
                 back_to_dirty(mm, cur);
             }
             Phase::BufferWaited => {
@@ -112,6 +121,7 @@ fn begin_second_pass(rules: &AgingConfig, mm: &mut Mm, cur: &mut Cursor) -> bool
     if again {
         // MAX_LAUNDER: four clusters, with a cluster of 16 pages.
         cur.second_pass = Some(64);
+        cur.waits = cur.task.is_some() && cur.cleaned == 0;
         cur.scan_left = i64::from(mm.inactive.len());
         mm.wake_bdflush = true;
     }
@@ -445,8 +455,8 @@ fn launder_flags(cur: &mut Cursor, without_io: bool) -> AllocFlags {
     }
     match cur.second_pass {
         None | Some(u32::MAX) => cur.flags,
-        // The budget is used up: wait as well, unless pages were cleaned without it.
-        Some(0) if cur.cleaned == 0 => {
+        // The budget is used up: wait as well, unless the first pass cleaned pages.
+        Some(0) if cur.waits => {
             cur.second_pass = Some(u32::MAX);
             cur.flags
         }

@@ -29,7 +29,8 @@ pub(super) fn try_to_free_buffers(rule: BufferWait, mm: &mut Mm, flags: AllocFla
     if !flags.io {
         return Buffers::Busy;
     }
-    if rule != BufferWait::AtOnce && !p.any(flag::BUF_WAIT) {
+    let at_once = matches!(rule, BufferWait::AtOnce | BufferWait::WriteThenWait);
+    if !at_once && !p.any(flag::BUF_WAIT) {
         mm.set(id, flag::BUF_WAIT);
         return Buffers::Busy;
     }
@@ -39,7 +40,7 @@ pub(super) fn try_to_free_buffers(rule: BufferWait, mm: &mut Mm, flags: AllocFla
     let waits = match rule {
         BufferWait::Any => flags.wait && !p.any(flag::BUF_DIRTY),
         BufferWait::Laundered => p.any(flag::BUF_LAUNDER),
-        BufferWait::AtOnce => flags.wait,
+        BufferWait::AtOnce | BufferWait::WriteThenWait => flags.wait,
     };
     if waits { Buffers::Wait } else { Buffers::Busy }
 }

@@ -64,6 +64,8 @@ pub enum Phase {
     BufferWritten,
     /// The buffer in hand was waited for.
     BufferWaited,
+    /// The buffer in hand was submitted, and waited for.
+    BufferWrittenOut,
     /// All priorities failed.
     Failed,
 }
@@ -101,6 +103,8 @@ pub struct Cursor {
     pub short: aging::Short,
     /// The second pass over the dirty list is under way, and so many of its buffers may still be written unwaited.
     pub second_pass: Option<u32>,
+    /// Once these are used up the second pass waits: it is a task's own, and the first had cleaned nothing.
+    pub waits: bool,
     /// Pages made clean or inactive.
     pub cleaned: u32,
     /// Pages that laundering could not clean (aging kernels).
@@ -138,6 +142,7 @@ impl Cursor {
             round: 0,
             short: aging::Short::default(),
             second_pass: None,
+            waits: false,
             cleaned: 0,
             failed: 0,
             passes: 0,

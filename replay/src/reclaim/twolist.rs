@@ -43,7 +43,7 @@ pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &
                 wake_bdflush_if_dirty(mm, limits);
                 release_busy(mm, cur);
             }
-            Phase::BufferWaited => {
+            Phase::BufferWaited | Phase::BufferWrittenOut => {
                 // Once waited for, the buffer is tried again, this time without I/O.
                 if mm.page(cur.page).buffer_busy() {
                     wake_bdflush_if_dirty(mm, limits);

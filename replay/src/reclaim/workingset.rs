@@ -84,7 +84,7 @@ pub(super) fn passes(
                     return Need::Done(done);
                 }
             }
-            Phase::Written | Phase::Waited | Phase::BufferWaited | Phase::BufferWritten => {
+            Phase::Written | Phase::Waited | Phase::BufferWaited | Phase::BufferWrittenOut | Phase::BufferWritten => {
                 // A page was written or waited for: it is judged again where it stands.
                 mm.page_mut(cur.page).pins -= 1;
                 cur.phase = Phase::Scan;
