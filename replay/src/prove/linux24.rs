@@ -33,7 +33,7 @@ mod draws;
 use self::clock::{MachineClock, serial_log};
 use super::{Figure, FigureReport, RunFigures, median_error, order};
 use crate::compile::{CompileOptions, StoredTrace, compile};
-use crate::config::{Config, DeviceConfig};
+use crate::config::{Config, DeviceConfig, ReclaimPolicy};
 use crate::program::{AreaInfo, Program, Start, TaskProgram};
 use crate::results::{MarkRow, MemorySink, SampleRow};
 use crate::sim::{Pacing, Sim};
@@ -174,6 +174,11 @@ fn simulate(
     }
     if let Some(first) = clock.kupdate_in(Nanos::from_millis(config.writeback.interval_ms)) {
         sim.wake_kupdate_in(first);
+    }
+    if config.reclaim.policy == ReclaimPolicy::Aging
+        && let Some(first) = clock.kswapd_in()
+    {
+        sim.wake_kswapd_in(first);
     }
     if let Some(at) = clock.first_sample {
         sim.sample_first_at(Nanos((at * 1e9) as u64));

@@ -7,7 +7,7 @@ use super::Sim;
 use super::frame::{Alloc, Frame, Kswapd};
 use super::sched::Flow;
 use super::task::Wait;
-use crate::config::{AgingDriver, BackgroundAging};
+use crate::config::{AgingDriver, BackgroundAging, ReclaimPolicy};
 use crate::mm::zone::{AllocFlags, DMA, NORMAL};
 use crate::reclaim::{Cursor, aging};
 use crate::results::ResultSink;
@@ -154,6 +154,18 @@ impl Sim<'_> {
                 self.mm.zones.give(zone);
             }
         }
+    }
+
+    /// kswapd of these kernels has looked once a second since the machine began, whether anybody woke it or not.
+    pub(super) fn start_kswapd_timer(&mut self) {
+        if self.config.reclaim.policy == ReclaimPolicy::Aging {
+            self.wake_kswapd_in(KSWAPD_INTERVAL);
+        }
+    }
+
+    /// kswapd's sleep before the load's start ends after this time, unless somebody wakes it earlier.
+    pub(crate) fn wake_kswapd_in(&mut self, first: Nanos) {
+        self.events.push(first, super::event::Event::Wake(self.kswapd));
     }
 
     pub(super) fn step_kswapd_aging(&mut self, t: u32, at: Kswapd, sink: &mut dyn ResultSink) -> Flow {

@@ -451,6 +451,7 @@ impl<'p> Sim<'p> {
                 self.events.push(Nanos::ZERO, Event::Wake(d));
             }
         }
+        self.start_kswapd_timer();
         for (i, l) in self.program.links.iter().enumerate() {
             if matches!(l.kind, LinkKind::Segments { .. }) {
                 self.events.push(Nanos::ZERO, Event::LinkTick(i as u32));

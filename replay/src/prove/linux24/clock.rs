@@ -10,9 +10,9 @@ use std::path::Path;
 
 /// A timer tick of the recorded machines (100 Hz).
 const TICK_S: f64 = 0.01;
-/// When kupdate begins to sleep for the first time, seconds after the machine's start: where the event traces of 2.4.10, 2.4.16
-/// and 2.4.18 show it at work, it is at 0.36 to 0.48 in its interval in six runs of eight (slow starts in two).
-const KUPDATE_BEGINS_S: f64 = 0.38;
+/// When the daemons begin to sleep for the first time, seconds after the machine's start: where the event traces of 2.4.10, 2.4.16
+/// and 2.4.18 show kupdate at work, it is at 0.36 to 0.48 in its interval in six runs of eight (slow starts in two).
+const DAEMONS_BEGIN_S: f64 = 0.38;
 /// A shorter standstill is not told from interrupts that came at a sample's edge, seconds.
 const LEAST_STANDSTILL_S: f64 = 0.2;
 
@@ -78,9 +78,18 @@ impl MachineClock {
 
     /// Until kupdate wakes first after the load's start.
     pub(super) fn kupdate_in(&self, interval: Nanos) -> Option<Nanos> {
-        // Its sleep is a tick longer than asked for.
+        self.next_of(interval)
+    }
+
+    /// Until kswapd of the aging kernels, which began with kupdate and looks once a second, wakes by itself.
+    pub(super) fn kswapd_in(&self) -> Option<Nanos> {
+        self.next_of(Nanos::from_secs(1))
+    }
+
+    fn next_of(&self, interval: Nanos) -> Option<Nanos> {
+        // A sleep is a tick longer than asked for.
         let interval = interval.as_secs_f64() + TICK_S;
-        let into = (self.uptime? - KUPDATE_BEGINS_S).rem_euclid(interval);
+        let into = (self.uptime? - DAEMONS_BEGIN_S).rem_euclid(interval);
         Some(Nanos(((interval - into) * 1e9) as u64))
     }
 }
