@@ -18,8 +18,8 @@
 //! emulated machine stood still; recorded times after it are shortened by that.
 //!
 //! # State at the start
-//! What was left of init's slice, which the load's processes share, and how far apart processes that begin together began
-//! (less than a millisecond) are not recorded. Each run is simulated from fifteen states drawn at random, the same every time,
+//! What was left of init's slice, which the load's processes share, how far apart processes that begin together began
+//! (less than a millisecond), and how fast the emulator was (its host had other work) are not recorded. Each run is simulated from fifteen states drawn at random, the same every time,
 //! and a figure is the middle one of those that come out. A time that is never reached counts as later than all others.
 //!
 //! # Error
@@ -166,6 +166,7 @@ fn simulate(
     stop: &AtomicBool,
 ) -> Result<MemorySink, Why> {
     let mut sink = MemorySink::default();
+    let config = &draws::at_some_speed(config, draw);
     let mut sim = Sim::new(program, config, draw, Pacing::Closed).map_err(|e| e.to_string())?;
     map_bystanders(&mut sim, program);
     // Where init itself is the link, it is no task here that could have a slice.

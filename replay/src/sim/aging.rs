@@ -174,7 +174,7 @@ impl Sim<'_> {
         match at {
             Kswapd::Sleep => {
                 set(self, Kswapd::Look);
-                self.kswapd_deadline = self.timer_at(KSWAPD_INTERVAL);
+                self.kswapd_deadline = self.timeout_at(KSWAPD_INTERVAL);
                 self.events.push(self.kswapd_deadline, super::event::Event::Wake(t));
                 self.block_on(t, Wait::Daemon)
             }

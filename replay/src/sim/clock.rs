@@ -68,7 +68,7 @@ impl Sim<'_> {
             }
             Kswapd::Ran if self.tasks[t as usize].ret == 0 => {
                 set(self, Kswapd::Look);
-                let at = self.timer_at(Nanos::from_millis(self.config.reclaim.kswapd_fail_ms));
+                let at = self.timeout_at(Nanos::from_millis(self.config.reclaim.kswapd_fail_ms));
                 self.sleep_until(t, at)
             }
             _ if self.mm.zones.free() >= high => {

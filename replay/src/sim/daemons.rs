@@ -48,7 +48,7 @@ impl Sim<'_> {
                 if self.tasks[t as usize].ret == 0 {
                     self.mm.zones.zone[zone].need_balance = false;
                     set(self, Kswapd::Rested, class, more);
-                    let at = self.timer_at(Nanos::from_millis(self.config.reclaim.kswapd_fail_ms));
+                    let at = self.timeout_at(Nanos::from_millis(self.config.reclaim.kswapd_fail_ms));
                     return self.sleep_until(t, at);
                 }
                 let balanced = self.mm.zones.balanced(zone);
@@ -179,7 +179,7 @@ impl Sim<'_> {
                 self.tasks[t as usize].op.pos = 0;
                 let interval = Nanos::from_millis(self.config.writeback.interval_ms);
                 let at = self.first_kupdate.take().unwrap_or(interval);
-                let at = self.timer_at(at);
+                let at = self.timeout_at(at);
                 return self.sleep_until(t, at);
             }
             Kupdate::Inodes => match self.next_dirty_inode(t) {

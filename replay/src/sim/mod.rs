@@ -586,11 +586,15 @@ impl<'p> Sim<'p> {
         1_000_000_000 / u64::from(self.config.machine.hz)
     }
 
-    /// When a kernel timer set now for `time` fires: whole ticks, plus the one that is under way.
+    /// When a process that asks now to sleep for `time` wakes: whole ticks, plus the one that is under way (`sys_nanosleep`).
     fn timer_at(&self, time: Nanos) -> Nanos {
+        Nanos(self.timeout_at(time).0 + self.tick_ns())
+    }
+
+    /// When a kernel thread wakes that sleeps from now on until so many ticks have come (`schedule_timeout`).
+    fn timeout_at(&self, time: Nanos) -> Nanos {
         let tick = self.tick_ns();
-        let now = self.local_now().0;
-        Nanos((now / tick + time.0.div_ceil(tick) + 1) * tick)
+        Nanos((self.local_now().0 / tick + time.0.div_ceil(tick)) * tick)
     }
 
     /// Counts samples without progress; true when the tasks that are left wait for each other.
