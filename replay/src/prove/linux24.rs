@@ -140,6 +140,7 @@ fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, W
     let clock = MachineClock::of(folder);
     let figures = (0..DRAWS)
         .map(|draw| {
+            let config = draws::at_some_speed(&config, draw);
             let sink = simulate(&program, &config, &clock, draw, stop)?;
             let comparison = Comparison {
                 summary: &summary,
@@ -166,7 +167,6 @@ fn simulate(
     stop: &AtomicBool,
 ) -> Result<MemorySink, Why> {
     let mut sink = MemorySink::default();
-    let config = &draws::at_some_speed(config, draw);
     let mut sim = Sim::new(program, config, draw, Pacing::Closed).map_err(|e| e.to_string())?;
     map_bystanders(&mut sim, program);
     // Where init itself is the link, it is no task here that could have a slice.
