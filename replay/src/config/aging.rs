@@ -80,6 +80,9 @@ pub struct AgingConfig {
     pub refill: RefillRounds,
     /// Name caches shrink only for callers that may call into the file system (2.4.7+), else for all that may do I/O.
     pub names_need_fs: bool,
+    /// Where fewer unused inodes can be freed than are to go, dirty ones are written: a single one, and waited for, if fewer
+    /// than `low` frames are free, else all (2.4.5 to 2.4.9).
+    pub writes_unused_inodes: bool,
     /// kswapd runs only if frames are short, and leaves the disks plugged (-ac with launder); else also if inactive pages
     /// are short.
     pub kswapd_free_only: bool,
@@ -128,6 +131,7 @@ impl Default for AgingConfig {
             launder_always: false,
             refill: RefillRounds::Target,
             names_need_fs: true,
+            writes_unused_inodes: true,
             kswapd_free_only: false,
             alloc_reclaims: false,
             nofs_gives_up: true,

@@ -555,19 +555,27 @@ impl Mm {
         free + self.swap_cache_pages + self.names.slab_pages()
     }
 
-    /// Shrink dentry and inode caches by a share of their unused entries.
-    pub fn shrink_names(&mut self, divisor: u32) {
+    /// Shrink dentry and inode caches by a share of their unused entries. Returns how many inodes too few went.
+    pub fn shrink_names(&mut self, divisor: u32) -> u32 {
         let before = self.names.dentries() + self.names.inodes();
         let (names, file_pages) = (&mut self.names, &self.file_pages);
-        if self.clock.is_some() {
+        let wanted = if self.clock.is_some() {
             // Inodes stay until there are too many of them.
-            names.shrink(divisor, |_| true);
+            names.shrink(divisor, |_| true)
         } else {
-            names.shrink(divisor, |f| file_pages[f as usize] > 0);
-        }
+            names.shrink(divisor, |f| file_pages[f as usize] > 0)
+        };
         let after = self.names.dentries() + self.names.inodes();
         self.names_half_life.shrunk(before, after, self.counters.evicted_pages);
         self.counters.names_half_life_pages = self.names_half_life.pages();
+        self.settle_slab();
+        wanted
+    }
+
+    /// Free up to `n` inodes that nobody holds, once more.
+    pub fn prune_inodes(&mut self, n: u32) {
+        let (names, file_pages) = (&mut self.names, &self.file_pages);
+        names.prune_inodes(n, |f| file_pages[f as usize] > 0);
         self.settle_slab();
     }
 

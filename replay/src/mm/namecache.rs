@@ -168,12 +168,22 @@ impl NameCache {
         self.entries[file as usize].dirty
     }
 
-    /// Shrink both caches by a `1/divisor` share of their unused entries; `divisor` 0 frees all of them.
-    pub fn shrink(&mut self, divisor: u32, has_pages: impl Fn(u32) -> bool) {
+    /// Shrink both caches by a `1/divisor` share of their unused entries; `divisor` 0 frees all of them. Returns how many
+    /// inodes too few went.
+    pub fn shrink(&mut self, divisor: u32, has_pages: impl Fn(u32) -> bool) -> u32 {
         let share = |n: u32| n.checked_div(divisor).unwrap_or(n);
         self.prune_dentries(share(self.unused));
         let n = share(self.orphans.len() as u32);
-        self.prune_inodes(n, has_pages);
+        self.prune_inodes(n, has_pages)
+    }
+
+    /// The first inode that is dirty and that neither a name nor an open holds.
+    pub fn first_dirty_unused(&self) -> Option<u32> {
+        let unused = |f: &u32| {
+            let e = &self.entries[*f as usize];
+            e.dirty && e.inode && !e.dentry
+        };
+        self.orphans.iter().copied().find(unused)
     }
 
     fn prune_dentries(&mut self, mut n: u32) {
@@ -195,7 +205,8 @@ impl NameCache {
         }
     }
 
-    fn prune_inodes(&mut self, mut n: u32, has_pages: impl Fn(u32) -> bool) {
+    /// Free up to `n` inodes that no name holds; returns how many of these could not go.
+    pub fn prune_inodes(&mut self, mut n: u32, has_pages: impl Fn(u32) -> bool) -> u32 {
         for _ in 0..self.orphans.len() {
             if n == 0 {
                 break;
@@ -213,6 +224,7 @@ impl NameCache {
             self.inodes -= 1;
             n -= 1;
         }
+        n
     }
 
     fn link_head(&mut self, f: u32) {

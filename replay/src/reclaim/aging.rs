@@ -47,6 +47,10 @@ pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Need {
                     continue;
                 }
                 decide_writing(rules, mm, cur);
+                if shrink_names(cfg, mm, cur) {
+                    cur.phase = Phase::InodesWritten;
+                    return Need::WriteUnusedInodes;
+                }
                 if let Some(ok) = end_round(cfg, mm, cur) {
                     return Need::Done(ok);
                 }
@@ -80,6 +84,13 @@ pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Need {
                     mm.drop_buffer(id);
                     cur.phase = Phase::Scan;
                     without_buffers(mm, cur, id);
+                }
+            }
+            Phase::InodesWritten => {
+                mm.prune_inodes(cur.inodes_wanted);
+                cur.phase = Phase::Scan;
+                if let Some(ok) = end_round(cfg, mm, cur) {
+                    return Need::Done(ok);
                 }
             }
             Phase::Failed => return Need::Done(false),
@@ -141,17 +152,24 @@ fn decide_writing(rules: &AgingConfig, mm: &mut Mm, cur: &Cursor) {
     }
 }
 
-/// Name caches and shortages after a round; the run's outcome if it is over.
-fn end_round(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<bool> {
+/// Name caches after a round. Whether inodes are to be written because too few could be freed (`prune_icache`).
+fn shrink_names(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> bool {
     let rules = &cfg.aging;
     let shrinks = match rules.driver {
         AgingDriver::Stages => cur.short.free,
         AgingDriver::ZoneStages => true,
         AgingDriver::Rounds => cur.round > 0 || cur.short.free,
     };
-    if shrinks && (cur.flags.fs || (cur.flags.io && !rules.names_need_fs)) {
-        mm.shrink_names(cfg.dcache_divisor.max(1));
+    if !shrinks || !(cur.flags.fs || (cur.flags.io && !rules.names_need_fs)) {
+        return false;
     }
+    cur.inodes_wanted = mm.shrink_names(cfg.dcache_divisor.max(1));
+    cur.inodes_wanted > 0 && rules.writes_unused_inodes && mm.names.first_dirty_unused().is_some()
+}
+
+/// Shortages after a round; the run's outcome if it is over.
+fn end_round(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor) -> Option<bool> {
+    let rules = &cfg.aging;
     cur.round += 1;
     match rules.driver {
         AgingDriver::Rounds => {

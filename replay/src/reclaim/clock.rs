@@ -83,7 +83,9 @@ pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &
                     return Need::Done(true);
                 }
             }
-            Phase::Waited | Phase::BufferWaited | Phase::BufferWrittenOut | Phase::Failed => return Need::Done(false),
+            Phase::Waited | Phase::BufferWaited | Phase::BufferWrittenOut | Phase::InodesWritten | Phase::Failed => {
+                return Need::Done(false);
+            }
         }
     }
 }

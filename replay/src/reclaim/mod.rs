@@ -31,6 +31,8 @@ pub enum Need {
     WaitPage(u32),
     /// Wait until this page's buffer is unlocked; the page is locked and pinned.
     WaitBuffer(u32),
+    /// Write inodes that are dirty and unused.
+    WriteUnusedInodes,
     /// Every pass failed: apply the rule for killing, then ask again.
     OutOfMemory,
     /// Only dirty pages that nobody writes were met: wake the flusher, sleep until some are written or for the longest wait.
@@ -66,6 +68,8 @@ pub enum Phase {
     BufferWaited,
     /// The buffer in hand was submitted, and waited for.
     BufferWrittenOut,
+    /// Dirty unused inodes were written.
+    InodesWritten,
     /// All priorities failed.
     Failed,
 }
@@ -105,6 +109,8 @@ pub struct Cursor {
     pub second_pass: Option<u32>,
     /// Once these are used up the second pass waits: it is a task's own, and the first had cleaned nothing.
     pub waits: bool,
+    /// Unused inodes that are still to go (aging kernels).
+    pub inodes_wanted: u32,
     /// Pages made clean or inactive.
     pub cleaned: u32,
     /// Pages that laundering could not clean (aging kernels).
@@ -143,6 +149,7 @@ impl Cursor {
             short: aging::Short::default(),
             second_pass: None,
             waits: false,
+            inodes_wanted: 0,
             cleaned: 0,
             failed: 0,
             passes: 0,

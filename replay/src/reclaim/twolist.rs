@@ -60,7 +60,7 @@ pub(super) fn step(cfg: &ReclaimConfig, mm: &mut Mm, cur: &mut Cursor, limits: &
                     }
                 }
             }
-            Phase::Failed => return Need::Done(cur.unmapped),
+            Phase::InodesWritten | Phase::Failed => return Need::Done(cur.unmapped),
         }
         if cur.phase == Phase::Failed && cfg.oom == OomRule::Failures {
             return Need::OutOfMemory;

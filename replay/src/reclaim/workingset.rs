@@ -89,7 +89,7 @@ pub(super) fn passes(
                 mm.page_mut(cur.page).pins -= 1;
                 cur.phase = Phase::Scan;
             }
-            Phase::Failed => return Need::Done(cur.run.reclaimed > 0),
+            Phase::InodesWritten | Phase::Failed => return Need::Done(cur.run.reclaimed > 0),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Getting frames: `__alloc_pages` of 2.4.10 to 2.4.17, order 0, and the reclaim runs on its behalf.
 
 use super::Sim;
-use super::frame::{Alloc, FAILED, Frame};
+use super::frame::{Alloc, FAILED, Frame, WriteUnused};
 use super::sched::Flow;
 use crate::block::{BioKind, Dir};
 use crate::config::AllocPolicy;
@@ -175,6 +175,7 @@ impl Sim<'_> {
             }
             Need::WaitPage(page) => self.tasks[t as usize].push(Frame::WaitPage { page }),
             Need::WaitBuffer(page) => self.tasks[t as usize].push(Frame::WaitBuffer { page }),
+            Need::WriteUnusedInodes => self.tasks[t as usize].push(Frame::WriteUnused { at: WriteUnused::Next }),
             Need::OutOfMemory => self.out_of_memory(sink),
             Need::Throttle => self.tasks[t as usize].push(Frame::Rest { begun: false }),
         }

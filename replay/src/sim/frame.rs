@@ -50,6 +50,11 @@ pub enum Frame {
         /// Progress.
         at: Bread,
     },
+    /// Write inodes that are dirty and unused.
+    WriteUnused {
+        /// Progress.
+        at: WriteUnused,
+    },
     /// Queue one page's I/O, waiting for a request if none is free.
     Submit {
         /// Page.
@@ -272,6 +277,22 @@ pub enum Alloc {
     Yielded,
     /// Anything that is left (aging kernels).
     Last,
+}
+
+/// Progress of writing unused inodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteUnused {
+    /// Find the next one.
+    Next,
+    /// Its block is in.
+    Read {
+        /// The block.
+        block: u32,
+        /// It is the only one, and waited for.
+        only: bool,
+    },
+    /// It was the last.
+    Over,
 }
 
 /// Progress of reading a metadata block.

@@ -36,6 +36,7 @@ mod sched;
 mod start;
 mod swap_place;
 mod sync;
+mod unused;
 mod write;
 
 #[cfg(test)]

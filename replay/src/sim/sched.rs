@@ -262,6 +262,7 @@ impl Sim<'_> {
             Frame::Reclaim => self.step_reclaim(t, sink),
             Frame::ReadPage { page, kind, mapped } => self.step_read_page(t, page, kind, mapped),
             Frame::Bread { page, at } => self.step_bread(t, page, at),
+            Frame::WriteUnused { at } => self.step_write_unused(t, at),
             Frame::Submit { page, dir, kind, waited } => self.step_submit(t, page, dir, kind, waited),
             Frame::WaitPage { page } => self.step_wait_page(t, page),
             Frame::WaitBuffer { page } => self.step_wait_buffer(t, page),

@@ -9,7 +9,7 @@ use crate::writeback::MAX_BATCH;
 use kreplay_traces::units::Nanos;
 
 /// Deepest chain of frames: a designed bound, exceeding it is a bug and panics.
-pub const MAX_DEPTH: usize = 16;
+pub const MAX_DEPTH: usize = 20;
 
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
