@@ -623,7 +623,7 @@ impl Mm {
     pub fn settle_slab(&mut self) {
         let want = self.buffer_heads.div_ceil(BUFFER_HEADS_PER_PAGE) + self.names.slab_pages();
         while self.slab_frames() < want {
-            match self.zones.take_any() {
+            match self.frame_above_low().or_else(|| self.zones.take_any()) {
                 Some(z) => self.slab[z] += 1,
                 None => break,
             }
@@ -633,6 +633,20 @@ impl Mm {
             self.slab[z] -= 1;
             self.zones.give(z);
         }
+    }
+
+    /// A frame as allocations that may wait find one before they reclaim, where there is a list of clean pages: a free one of a
+    /// zone that has `low` of them, else a clean page's.
+    fn frame_above_low(&mut self) -> Option<usize> {
+        self.aging?;
+        for zone in [NORMAL, zone::DMA] {
+            let z = &mut self.zones.zone[zone];
+            if z.free > 0 && z.free >= z.low {
+                z.free -= 1;
+                return Some(zone);
+            }
+        }
+        [NORMAL, zone::DMA].into_iter().find(|&zone| self.reclaim_page(zone))
     }
 
     /// What an access would change, recomputed after a slow hit. `in_window` pages may trigger read-ahead and stay slow.
