@@ -71,7 +71,7 @@ pub struct WrongPair {
     pub kernels: [String; 2],
     /// Recorded values.
     pub recorded: [f64; 2],
-    /// Simulated values.
+    /// Simulated values; -1 for a time that was never reached.
     pub simulated: [f64; 2],
 }
 
@@ -80,6 +80,13 @@ struct Value {
     recorded: f64,
     simulated: f64,
     telling: bool,
+}
+
+impl Value {
+    /// The simulated value; a time that was never reached, which is negative, is later than all.
+    fn reached(&self) -> f64 {
+        if self.simulated < 0.0 { f64::INFINITY } else { self.simulated }
+    }
 }
 
 /// Figures of one load by kernel: figure name to the values of its recordings.
@@ -142,12 +149,14 @@ fn compare(
         if difference(recorded[0], recorded[1]) <= noise.of_figure(load, figure) {
             continue;
         }
-        let simulated = [mean(ours, |v| v.simulated), mean(theirs, |v| v.simulated)];
+        let simulated = [mean(ours, Value::reached), mean(theirs, Value::reached)];
         row.pairs += 1;
+        // (Where neither was reached there is no order.)
         if (recorded[0] - recorded[1]) * (simulated[0] - simulated[1]) > 0.0 {
             row.right += 1;
         } else {
             let kernels = kernels.map(str::to_owned);
+            let simulated = simulated.map(|s| if s.is_finite() { s } else { -1.0 });
             wrong.push(WrongPair { load: load.to_owned(), figure: (*figure).to_owned(), kernels, recorded, simulated });
         }
     }
@@ -263,6 +272,12 @@ mod tests {
         assert_eq!((report.pairs, report.right), (2, 1));
         assert_eq!(report.wrong[0].kernels, ["a".to_owned(), "c".to_owned()]);
         assert_eq!(report.right_pct, Some(50.0));
+    }
+
+    #[test]
+    fn what_is_never_reached_is_later_than_all() {
+        let right = |a, b| of(&[run("a-64M-x", 1.0, a), run("b-64M-x", 2.0, b)]).unwrap().right;
+        assert_eq!((right(5.0, -1.0), right(-1.0, 5.0), right(-1.0, -1.0)), (1, 0, 0));
     }
 
     #[test]
