@@ -9,7 +9,8 @@
 //! - `<mark> mean ms`: mean duration of the passes of a load without end;
 //! - `data MB read`, `data MB written`, `data avg read KB`, `data avg write KB`, `data sequential %`, `data busy s`, and the same of
 //!   the swap disk, from the disk logs' totals until the machine stopped, about two seconds after the load's end;
-//! - `swapped in MB`, `swapped out MB`, `min free KB`, `max swpd KB`, `order-0 failures`, `kills`;
+//! - `swapped in MB`, `swapped out MB`, `min free KB`, `max swpd KB`; `order-0 failures` and `kills` until the load's end (what
+//!   fails afterwards are init and the sampler);
 //! - `cache KB at end`, `dentries at end`, `inodes at end` from the last sample.
 //!
 //! # Clocks
@@ -29,8 +30,10 @@
 
 mod clock;
 mod draws;
+mod messages;
 
 use self::clock::{MachineClock, serial_log};
+use self::messages::Messages;
 use super::{Figure, FigureReport, RunFigures, median_error, order};
 use crate::compile::{CompileOptions, StoredTrace, compile};
 use crate::config::{Config, DeviceConfig, ReclaimPolicy};
@@ -77,10 +80,6 @@ struct Summary {
     swapout_MB: f64,
     min_free_kb: f64,
     max_swpd_kb: f64,
-    #[serde(default)]
-    zero_order_failures: f64,
-    #[serde(default)]
-    oom_kills: f64,
     #[serde(default)]
     samples: u32,
     hdc: Option<DiskTotals>,
@@ -198,7 +197,8 @@ fn variant_of(run: &linux24::Run) -> String {
 /// # Errors
 /// If the folder does not describe a run, or its kernel has no variant.
 pub fn prepare(folder: &Path) -> Result<(Program, Config), Why> {
-    let run = linux24::from_run_json(&folder.join("run.json")).map_err(|e| e.to_string())?;
+    let mut run = linux24::from_run_json(&folder.join("run.json")).map_err(|e| e.to_string())?;
+    without_refused(folder, &mut run)?;
     let mut library = Library::builtin().map_err(|e| e.to_string())?;
     let selected = library.select(&[variant_of(&run)], &[], &[]).map_err(|e| e.to_string())?;
     let mut config = selected[0].config.clone();
@@ -211,6 +211,19 @@ pub fn prepare(folder: &Path) -> Result<(Program, Config), Why> {
     let mut program = compile(&mut source, &CompileOptions::default()).map_err(|e| e.to_string())?;
     bystanders(&mut program);
     Ok((program, config))
+}
+
+/// A process whose mapping the recorded kernel refused did nothing. Whether it is refused depends on how much the others have
+/// touched in the tenth of a second before, so it is taken from the recording.
+fn without_refused(folder: &Path, run: &mut linux24::Run) -> Result<(), Why> {
+    let Ok(text) = std::fs::read(folder.join("summary.json")) else { return Ok(()) };
+    let summary: Summary = serde_json::from_slice(&text).map_err(|e| format!("summary.json: {e}"))?;
+    let refused = summary.events.iter().filter(|(_, e)| e.starts_with("mmap fail")).count() as u64;
+    if refused > 0 && run.load.name == "hog" {
+        let left = run.params.get("processes").saturating_sub(refused).max(1);
+        run.params.set("processes", left).map_err(|e| e.to_string())?;
+    }
+    Ok(())
 }
 
 /// The other processes of the recorded machine: init, which ran the load and perhaps only waits for its children, and the
@@ -263,11 +276,6 @@ fn adapt(config: &mut Config, run: &linux24::Run) {
     }
 }
 
-/// Processes that a fault without memory ended: the summary counts only those that the killer chose.
-fn killed_at_faults(folder: &Path) -> f64 {
-    serial_log(folder).matches("VM: killing process").count() as f64
-}
-
 /// The mark of a process among its like, without the number that tells it from the others: `rep 3 0` is `rep # 0`.
 fn ranked(mark: &str) -> Option<String> {
     ["rep ", "client done ", "hogpass "].iter().find_map(|what| {
@@ -312,9 +320,9 @@ impl Comparison<'_> {
             self.add("min free KB", self.summary.min_free_kb, min_free as f64, 256.0);
             self.add("max swpd KB", self.summary.max_swpd_kb, max_swpd as f64, 1024.0);
         }
-        self.add("order-0 failures", self.summary.zero_order_failures, c.alloc_failures as f64, 1.0);
-        let at_faults = killed_at_faults(folder);
-        self.add("kills", self.summary.oom_kills + at_faults, c.oom_kills as f64, 1.0);
+        let told = Messages::of(&serial_log(folder));
+        self.add("order-0 failures", told.failures, c.alloc_failures as f64, 1.0);
+        self.add("kills", told.kills, c.oom_kills as f64, 1.0);
         self.last_sample(folder);
         self.figures
     }
