@@ -52,7 +52,8 @@ fn find(times: &[i64], bi: &[i64], bo: &[i64], cache: &[i64]) -> Option<Onset> {
     let mean = |range: &[i64]| (!range.is_empty()).then(|| range.iter().sum::<i64>() as f64 / range.len() as f64);
     let before = mean(&bo[reads_sample.saturating_sub(AROUND)..reads_sample]);
     let after = mean(&bo[reads_sample..(reads_sample + AROUND).min(bo.len())]);
-    let ratio = before.zip(after).filter(|(b, _)| *b > 0.0).map(|(b, a)| a / b);
+    // Where nothing was written before, nothing dropped: it counts as 1 KiB/s.
+    let ratio = before.zip(after).map(|(b, a)| a / b.max(1.0));
     Some(Onset { reads_sample, reads_ns: times[reads_sample], cache_full_sample, bo_after_over_before: ratio })
 }
 
@@ -105,5 +106,8 @@ mod tests {
         assert_eq!(onset.reads_ns, 4_000_000_000);
         assert!((onset.bo_after_over_before.unwrap() - 1.0 / 3.0).abs() < 1e-9);
         assert_eq!(find(&times, &[0; 8], &bo, &cache), None);
+        // Nothing written before the reads is no drop.
+        let quiet = find(&times, &bi, &[0, 0, 0, 0, 300, 300, 300, 300], &cache).unwrap();
+        assert!(quiet.bo_after_over_before.unwrap() > 1.0);
     }
 }

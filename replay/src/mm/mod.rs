@@ -75,6 +75,8 @@ pub struct Mm {
     pub names: NameCache,
     /// How fast they shrink.
     names_half_life: namecache::HalfLife,
+    /// Slab grows by clean pages where free frames are few (a proof that sets the lists up itself says no).
+    pub slab_reclaims: bool,
     /// Totals.
     pub counters: Counters,
     /// Pages that were unlocked or whose buffer was: their waiters are to be woken.
@@ -174,6 +176,7 @@ impl Mm {
             spaces: AddressSpaces::new(program),
             names,
             names_half_life: namecache::HalfLife::default(),
+            slab_reclaims: true,
             counters: Counters { min_free_kib: free * 4, ..Counters::default() },
             zones,
             unlocked: Vec::new(),
@@ -638,7 +641,9 @@ impl Mm {
     /// A frame as allocations that may wait find one before they reclaim, where there is a list of clean pages: a free one of a
     /// zone that has `low` of them, else a clean page's.
     fn frame_above_low(&mut self) -> Option<usize> {
-        self.aging?;
+        if self.aging.is_none() || !self.slab_reclaims {
+            return None;
+        }
         for zone in [NORMAL, zone::DMA] {
             let z = &mut self.zones.zone[zone];
             if z.free > 0 && z.free >= z.low {

@@ -44,7 +44,8 @@ impl World {
             ids[instance as usize] = id as u32;
         }
         let program = program(files.len() as u32, memory.len() as u32);
-        let mm = Mm::new(&program, config);
+        let mut mm = Mm::new(&program, config);
+        mm.slab_reclaims = false;
         let limits = writeback::limits(&config.writeback, &mm);
         let free = [DMA, NORMAL].map(|z| mm.zones.zone[z].low);
         let mut w = Self { mm, limits, ids, back, free };
