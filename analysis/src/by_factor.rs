@@ -92,7 +92,7 @@ impl ByFactor<'_> {
         let variants = told.iter().flat_map(|g| &g.members).map(|m| self.variant(m));
         let error = match self.errors.of(variants) {
             None => "How far the model is off on such times is not known.".to_string(),
-            Some(error) => format!("The model's own error on such times is {error} %."),
+            Some(error) => format!("Against that: {}.", self.errors.in_words(error)),
         };
         format!("By {} alone: {}. {error}", setting.called(), parts.join("; "))
     }
@@ -122,7 +122,7 @@ impl ByFactor<'_> {
         let mut said = vec![format!("{} takes {:.1} % longer{than}", a.value, pct((slow, fast)))];
         said.push(seeds_in_words(a.time, b.time));
         if self.within(a, b, pct((slow, fast))) {
-            said.push("less than the model's own error".to_string());
+            said.push("less than the model is off by".to_string());
         }
         let lone: Vec<String> = (0..members.len())
             .filter(|m| apart.iter().all(|(x, y)| x != m && y != m))
@@ -271,7 +271,8 @@ mod tests {
         ];
         let varied = settings(&matrix, &cells);
         let rule = Rule { tie_pct: 5.0 };
-        let by = ByFactor { matrix: &matrix, settings: &varied, rule, errors: ModelErrors(&[]) };
+        let by =
+            ByFactor { matrix: &matrix, settings: &varied, rule, errors: ModelErrors { models: &[], own_pct: None } };
         let (section, said) = by.section();
         assert_eq!(
             said,
@@ -290,7 +291,12 @@ mod tests {
         let values = |seeds: &[f64]| Folded::of(seeds).unwrap();
         let member = |row: usize, value: &str, seeds: &[f64]| Member { row, value: value.into(), time: values(seeds) };
         let matrix = matrix(&[("a", 21.4), ("b", 22.1), ("c", 24.4)]);
-        let by = ByFactor { matrix: &matrix, settings: &[], rule: Rule { tie_pct: 5.0 }, errors: ModelErrors(&[]) };
+        let by = ByFactor {
+            matrix: &matrix,
+            settings: &[],
+            rule: Rule { tie_pct: 5.0 },
+            errors: ModelErrors { models: &[], own_pct: None },
+        };
         let members = [
             member(0, "bfq", &[19.0, 21.4, 25.0]),
             member(1, "deadline", &[22.0, 22.1, 22.3]),
@@ -306,7 +312,12 @@ mod tests {
         let matrix = matrix(&[("a", 21.0), ("b", 24.0)]);
         let cells = [cell("a", "bfq", "34MiB"), cell("b", "none", "34MiB")];
         let varied = settings(&matrix, &cells);
-        let by = ByFactor { matrix: &matrix, settings: &varied, rule: Rule { tie_pct: 5.0 }, errors: ModelErrors(&[]) };
+        let by = ByFactor {
+            matrix: &matrix,
+            settings: &varied,
+            rule: Rule { tie_pct: 5.0 },
+            errors: ModelErrors { models: &[], own_pct: None },
+        };
         assert!(by.section().0.is_none());
     }
 }

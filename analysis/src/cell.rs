@@ -177,13 +177,20 @@ impl CellData {
     }
 
     /// The tasks that the run waits for.
-    pub(crate) fn foreground(&self) -> impl Iterator<Item = &Task> {
+    pub(crate) fn foreground(&self) -> impl Iterator<Item = &Task> + Clone {
         self.tasks.iter().filter(|t| !t.background)
     }
 
-    /// Simulated time until the last foreground task ended, seconds.
+    /// When the first foreground task began, nanoseconds from the trace's time 0, which a log that begins earlier (vmstat's)
+    /// may have set.
+    pub(crate) fn begin_ns(&self) -> i64 {
+        let began = self.foreground().filter(|t| t.end_ns.is_some() || t.start_ns > 0);
+        began.map(|t| t.start_ns).min().unwrap_or(0)
+    }
+
+    /// Simulated time from the beginning of the first foreground task until the last one ended, seconds.
     pub(crate) fn elapsed_s(&self) -> Option<f64> {
-        self.counter("elapsed_ns").map(seconds)
+        self.counter("elapsed_ns").map(|ns| seconds(ns - self.begin_ns()))
     }
 
     fn read_tasks(&self) -> Result<Vec<Task>> {

@@ -45,6 +45,16 @@ impl Rule {
     }
 }
 
+impl Rule {
+    /// What holds where not both sides ran with several seeds.
+    pub(crate) fn few_in_words(self) -> String {
+        format!(
+            "differences below {} % are called not distinguishable, and larger ones may still be chance.",
+            self.tie_pct
+        )
+    }
+}
+
 /// What the seeds say of the difference of `a` and `b`, for brackets: its confidence interval in percent of `b`'s mean, or that
 /// they hardly move it; empty if there are no seeds to say anything.
 pub(crate) fn seeds_in_words(a: Folded, b: Folded) -> String {

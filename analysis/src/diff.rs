@@ -194,6 +194,7 @@ pub fn compare(
         };
         let both = pairs(&old.matrix, &new.matrix);
         compared += both.len();
+        verdict.extend(alone(&old.matrix, &new.matrix, &both));
         let mut table = table(a, b);
         for (x, y) in both {
             rows(&mut table, &old.matrix, x, &new.matrix, y, rule, &mut verdict);
@@ -215,7 +216,8 @@ pub fn compare(
         };
         return Err(DiffError::NothingInCommon { a: names(&before), b: names(&after) });
     }
-    let seeds = before.iter().chain(&after).map(|t| t.seeds).min().unwrap_or(1);
+    let seeds_of = |side: &[Figures]| side.iter().map(|t| t.seeds).min().unwrap_or(1);
+    let (seeds, uneven) = (seeds_of(&before).min(seeds_of(&after)), seeds_of(&before) != seeds_of(&after));
     if verdict.iter().all(|f| f.level != Level::Answer) {
         let same = traces.iter().all(|t: &TraceReport| t.matrix.rows.is_empty());
         let text =
@@ -223,7 +225,16 @@ pub fn compare(
         verdict.insert(0, Finding::new(Level::Answer, text));
     }
     verdict.extend(crossed.iter().map(|text| Finding::new(Level::Problem, text.clone())));
-    verdict.push(Finding::new(Level::Note, rule.in_words(seeds)));
+    let rule_in_words = if uneven {
+        let (a, b) = (seeds_of(&before), seeds_of(&after));
+        format!(
+            "The first run has {a} seed(s) a variant and the second {b}. Where one side has a single run nothing is known about how far chance alone moves it: {}",
+            rule.few_in_words()
+        )
+    } else {
+        rule.in_words(seeds)
+    };
+    verdict.push(Finding::new(Level::Note, rule_in_words.clone()));
     let models = crate::cell::each_once(before.iter().chain(&after).flat_map(|t| t.models.iter()));
     let cells: Vec<_> = before.into_iter().chain(after).flat_map(|t| t.provenance).collect();
     let report = Report {
@@ -236,7 +247,7 @@ pub fn compare(
         traces,
         provenance: Provenance {
             analysis_version: env!("CARGO_PKG_VERSION").to_string(),
-            comparison_rule: rule.in_words(seeds),
+            comparison_rule: rule_in_words,
             models,
             cells,
             ..Provenance::default()
@@ -277,11 +288,12 @@ fn read(side: &Side, options: &Options) -> std::result::Result<Vec<Figures>, Dif
         .collect();
     if let Some(name) = &side.variant {
         let mut known: Vec<String> = all.iter().flat_map(|t| t.matrix.rows.iter().map(|r| r.variant.clone())).collect();
-        if !known.contains(name) {
-            known.dedup();
+        known.sort_unstable();
+        known.dedup();
+        let Some(found) = crate::matrix::named(known.iter().map(String::as_str), name) else {
             return Err(DiffError::NoVariant { dir: side.dir.clone(), name: name.clone(), known: known.join(", ") });
-        }
-        all.iter_mut().for_each(|t| t.matrix.rows.retain(|r| r.variant == *name));
+        };
+        all.iter_mut().for_each(|t| t.matrix.rows.retain(|r| r.variant == found));
     }
     Ok(all)
 }
@@ -291,6 +303,26 @@ fn pairs<'a>(a: &'a Matrix, b: &'a Matrix) -> Vec<(&'a MatrixRow, &'a MatrixRow)
         return vec![(x, y)];
     }
     a.rows.iter().filter_map(|x| Some((x, b.rows.iter().find(|y| y.variant == x.variant)?))).collect()
+}
+
+/// Variants that have no counterpart on the other side, and so are not compared.
+fn alone(old: &Matrix, new: &Matrix, both: &[(&MatrixRow, &MatrixRow)]) -> Vec<Finding> {
+    let sides = [(old, "first", both.iter().map(|b| &b.0.variant).collect::<Vec<_>>())];
+    let sides = sides.into_iter().chain([(new, "second", both.iter().map(|b| &b.1.variant).collect())]);
+    let left = sides.filter_map(|(side, which, paired)| {
+        let names: Vec<String> =
+            side.rows.iter().filter(|r| !paired.contains(&&r.variant)).map(|r| r.shown.clone()).collect();
+        (!names.is_empty()).then(|| {
+            let are = if names.len() > 1 { "are" } else { "is" };
+            let text = format!("In the {which} run only, so not compared, {are} {}.", names_of(names));
+            Finding::new(Level::Warning, text)
+        })
+    });
+    left.collect()
+}
+
+fn names_of(names: Vec<String>) -> String {
+    crate::verdict::names(names.into_iter())
 }
 
 fn table(a: &Side, b: &Side) -> Table {

@@ -85,7 +85,7 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
     if done.is_empty() {
         return Err(no_cells(manifest));
     }
-    check_reference(options.reference.as_deref(), &done)?;
+    let options = &Options { reference: reference(options.reference.as_deref(), &done)?, ..options.clone() };
     let measured = measure_all(results_dir, options)?;
     check_pareto(&options.pareto, &measured)?;
     let rule = Rule { tie_pct: options.tie_pct };
@@ -108,6 +108,7 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
     }
     let after = usize::from(!several && !verdict.is_empty());
     verdict.splice(after..after, lost_cells(&manifest));
+    verdict.extend(same_settings(&provenances));
     verdict.extend(unchecked(&models));
     verdict.push(Finding::new(Level::Note, rule.in_words(seeds)));
     provenances.extend(manifest.cells.iter().filter(|c| c.state != "done").map(cell::bare_provenance));
@@ -279,7 +280,7 @@ fn analyse_trace(measured: Measured, options: &Options, rule: Rule) -> TracePart
     let seeds = Seeds::new(&heads, runs > 1);
     let (weighed, undominated) =
         Tradeoffs { matrix: &matrix, cells: &provenance, chosen: &options.pareto, rule }.section();
-    let errors = ModelErrors(&models);
+    let errors = ModelErrors { models: &models, own_pct: verdict::own_error_pct(&matrix, recorded_s) };
     let settings = settings::settings(&matrix, &provenance);
     let (changed, by_factor) = ByFactor { matrix: &matrix, settings: &settings, rule, errors }.section();
     let first = changed.into_iter().chain(weighed);
@@ -319,8 +320,12 @@ fn seeds_per_variant(entries: &[&Entry]) -> usize {
     seeds.values().copied().min().unwrap_or(1)
 }
 
-fn check_reference(reference: Option<&str>, done: &[&Entry]) -> Result<()> {
-    let Some(name) = reference.filter(|name| done.iter().all(|c| c.variant != *name)) else { return Ok(()) };
+/// The full name of the reference.
+fn reference(reference: Option<&str>, done: &[&Entry]) -> Result<Option<String>> {
+    let Some(name) = reference else { return Ok(None) };
+    if let Some(found) = matrix::named(done.iter().map(|c| c.variant.as_str()), name) {
+        return Ok(Some(found.to_string()));
+    }
     let mut known: Vec<&str> = done.iter().map(|c| c.variant.as_str()).collect();
     known.sort_unstable();
     known.dedup();
@@ -362,6 +367,27 @@ fn ended(state: &str) -> String {
         "skipped" => "was skipped".to_string(),
         other => format!("is in state \"{other}\""),
     }
+}
+
+/// Warnings about variants that are one machine under several names: they can't differ, which is no finding.
+fn same_settings(cells: &[model::CellProvenance]) -> Vec<Finding> {
+    let mut names: IndexMap<&[(String, String)], Vec<&str>> = IndexMap::new();
+    for cell in cells.iter().filter(|c| !c.config.is_empty()) {
+        let of = names.entry(&cell.config).or_default();
+        if !of.contains(&cell.variant.as_str()) {
+            of.push(&cell.variant);
+        }
+    }
+    let several = names.into_values().filter(|of| of.len() > 1);
+    several
+        .map(|of| {
+            let text = format!(
+                "{} have the same settings, so they cannot differ: what is laid over them (a profile, the recorded machine) sets what they would differ in.",
+                verdict::names(of.into_iter().map(matrix::shown))
+            );
+            Finding::new(Level::Warning, text)
+        })
+        .collect()
 }
 
 /// A warning about variants that were never checked against anything.

@@ -128,6 +128,16 @@ impl Matrix {
 /// Longest name in a sentence, characters.
 const LONGEST_NAME: usize = 60;
 
+/// The variant that somebody means by a name: its own, or the short form that reports print, where only one has it.
+pub(crate) fn named<'v>(variants: impl Iterator<Item = &'v str> + Clone, wanted: &str) -> Option<&'v str> {
+    if let Some(exact) = variants.clone().find(|v| *v == wanted) {
+        return Some(exact);
+    }
+    let mut short: Vec<&str> = variants.filter(|v| short_variant(v, 0) == wanted).collect();
+    short.dedup();
+    if let [one] = short[..] { Some(one) } else { None }
+}
+
 /// A name for sentences.
 pub(crate) fn shown(name: &str) -> String {
     let name = &short_variant(name, 0);

@@ -56,8 +56,8 @@ pub(crate) struct Recorded {
     pub(crate) time_s: Vec<f64>,
     /// One series a column of [`COLUMNS`], as long as `time_s`.
     pub(crate) vmstat: Vec<Vec<Option<f64>>>,
-    /// End of the last call of each thread, by thread id, nanoseconds from the start of the trace.
-    ends_ns: Vec<(i64, i64)>,
+    /// Begin of the first and end of the last call of each thread, by thread id, nanoseconds from the trace's time 0.
+    spans_ns: Vec<(i64, (i64, i64))>,
     /// Source of each thread's calls, by thread id, as an index into `sources`.
     logs: Vec<(i64, usize)>,
     /// Names of the recorded logs.
@@ -85,14 +85,24 @@ impl Recorded {
         recorded
     }
 
-    /// End of the recording for the threads in `tids`: when the last of their calls returned, seconds.
-    pub(crate) fn elapsed_s(&self, tids: impl Iterator<Item = i64>) -> Option<f64> {
-        tids.filter_map(|tid| self.end_ns(tid)).max().map(seconds)
+    /// How long the recording took for the threads in `tids`: from their first call to the return of their last, seconds.
+    pub(crate) fn elapsed_s(&self, tids: impl Iterator<Item = i64> + Clone) -> Option<f64> {
+        let begin = self.begin_ns(tids.clone())?;
+        tids.filter_map(|tid| self.end_ns(tid)).max().map(|end| seconds(end - begin))
+    }
+
+    /// When the first call of these threads began, nanoseconds.
+    pub(crate) fn begin_ns(&self, tids: impl Iterator<Item = i64>) -> Option<i64> {
+        tids.filter_map(|tid| self.span_ns(tid)).map(|(begin, _)| begin).min()
     }
 
     /// When the last call of a thread returned, nanoseconds.
     pub(crate) fn end_ns(&self, tid: i64) -> Option<i64> {
-        self.ends_ns.binary_search_by_key(&tid, |(t, _)| *t).ok().map(|i| self.ends_ns[i].1)
+        self.span_ns(tid).map(|(_, end)| end)
+    }
+
+    fn span_ns(&self, tid: i64) -> Option<(i64, i64)> {
+        self.spans_ns.binary_search_by_key(&tid, |(t, _)| *t).ok().map(|i| self.spans_ns[i].1)
     }
 
     /// Where in the recording a line of a thread's calls stands: `strace.log:812`; `line 812` if the log is not known, nothing
@@ -149,23 +159,23 @@ impl Recorded {
     }
 
     fn read_ends(&mut self, trace: &TraceDir) -> Result<(), TraceError> {
-        let mut threads: IndexMap<i64, (i64, usize)> = IndexMap::new();
+        let mut threads: IndexMap<i64, (i64, i64, usize)> = IndexMap::new();
         let mut rows = trace.syscalls()?;
         while rows.advance()? {
             let (Some(row), Some(source)) = (rows.current(), rows.source()) else { break };
             let end = row.time_ns.saturating_add(row.dur_ns.unwrap_or(0));
-            let last = threads.entry(row.tid).or_insert((end, source));
-            last.0 = end.max(last.0);
+            let span = threads.entry(row.tid).or_insert((row.time_ns, end, source));
+            (span.0, span.1) = (row.time_ns.min(span.0), end.max(span.1));
         }
-        self.logs = threads.iter().map(|(tid, (_, source))| (*tid, *source)).collect();
+        self.logs = threads.iter().map(|(tid, (_, _, source))| (*tid, *source)).collect();
         self.logs.sort_unstable();
         // The times of a generated load are its script's, nothing took that long anywhere.
         if trace.manifest().sources.iter().all(|s| s.format == "synth") {
             return Ok(());
         }
-        self.ends_ns = threads.into_iter().map(|(tid, (end, _))| (tid, end)).collect();
-        self.ends_ns.sort_unstable();
-        if self.ends_ns.is_empty() {
+        self.spans_ns = threads.into_iter().map(|(tid, (begin, end, _))| (tid, (begin, end))).collect();
+        self.spans_ns.sort_unstable();
+        if self.spans_ns.is_empty() {
             self.note("The recording has no system calls, so its duration is not known.");
         }
         Ok(())

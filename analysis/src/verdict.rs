@@ -83,11 +83,12 @@ impl Evidence<'_> {
         }
         let tied = self.tied(by_time);
         if tied == by_time.len() {
+            let (first, last) = (format!("{:.2}", best.value.median), format!("{:.2}", worst.value.median));
+            let when =
+                if first == last { format!("after {first} s") } else { format!("between {first} s and {last} s") };
             return Some(format!(
-                "The variants are not distinguishable by elapsed time: all {} finish between {:.2} s and {:.2} s.",
-                by_time.len(),
-                best.value.median,
-                worst.value.median
+                "The variants are not distinguishable by elapsed time: all {} finish {when}.",
+                by_time.len()
             ));
         }
         let slowest = format!("the slowest is {} with {:.2} s", worst.row.shown, worst.value.median);
@@ -204,9 +205,7 @@ impl Evidence<'_> {
     fn recorded(&self, by_time: &[Standing<'_>]) -> Option<String> {
         let recorded = self.recorded_s.filter(|r| *r > 0.0)?;
         let gap = |s: &Standing<'_>| (s.value.median - recorded).abs();
-        // The recorded machine with nothing changed: here the model has to agree.
-        let itself = |s: &&Standing<'_>| s.row.shown.split('+').skip(1).eq(["recorded"]);
-        if let Some(s) = by_time.iter().find(itself) {
+        if let Some(s) = by_time.iter().find(|s| is_recorded_machine(s.row)) {
             return Some(format!(
                 "The recording took {recorded:.2} s; {}, the nearest kernel known on the recorded machine, takes {:.2} s ({}): that is what the model is off by for this load where nothing was changed.",
                 s.row.shown,
@@ -222,6 +221,18 @@ impl Evidence<'_> {
             earlier_or_later(closest.value.median, recorded)
         ))
     }
+}
+
+/// The recorded machine with nothing changed: here the model has to agree.
+fn is_recorded_machine(row: &MatrixRow) -> bool {
+    row.shown.split('+').skip(1).eq(["recorded"])
+}
+
+/// By how much the recorded machine with nothing changed is off, percent of the recorded time.
+pub(crate) fn own_error_pct(matrix: &Matrix, recorded_s: Option<f64>) -> Option<f64> {
+    let recorded = recorded_s.filter(|r| *r > 0.0)?;
+    let row = matrix.rows.iter().find(|r| r.finished && is_recorded_machine(r))?;
+    Some((matrix.get(row, "elapsed_s")?.median / recorded - 1.0).abs() * 100.0)
 }
 
 /// A time with two digits after the point, or, below that, with two that matter.

@@ -90,6 +90,8 @@ fn slow(cell: &Cell, figure: &str) -> f64 {
     let end = |r: &usize| cell.clients.int("end_ns", *r) as f64 / 1e9;
     let moved = |r: &usize| (cell.clients.int("bytes_read", *r) + cell.clients.int("bytes_written", *r)) as f64;
     let ends: Vec<f64> = fore.iter().map(end).collect();
+    let begin = fore.iter().map(|r| cell.clients.int("start_ns", *r) as f64 / 1e9).fold(f64::MAX, f64::min);
+    let ends: Vec<f64> = ends.iter().map(|e| e - begin).collect();
     let (first, last) = (ends.iter().copied().fold(f64::MAX, f64::min), ends.iter().copied().fold(0.0, f64::max));
     let of = |op: &str| -> Vec<i64> {
         (0..cell.calls.len()).filter(|r| cell.calls.text("op", *r) == op).map(|r| cell.calls.int("dur_ns", r)).collect()
@@ -107,7 +109,7 @@ fn slow(cell: &Cell, figure: &str) -> f64 {
                 .map(|r| moved(r) / (end(r) - cell.clients.int("start_ns", *r) as f64 / 1e9))
                 .collect::<Vec<_>>(),
         ),
-        "jain_window" => windows(cell, &fore, first),
+        "jain_window" => windows(cell, &fore, first + begin),
         "read_p99_ms" => rank(&of("read"), 0.99) / 1e6,
         "read_p999_ms" => rank(&of("read"), 0.999) / 1e6,
         "write_p99_ms" => rank(&of("write"), 0.99) / 1e6,

@@ -46,6 +46,7 @@ fn program(file_pages: &[u32], tasks: Vec<Vec<Op>>) -> Program {
             pages,
             initial_size: u64::from(pages) * 4096,
             exists: true,
+            elsewhere: false,
             extents: vec![Extent { page: 0, pages, sector: Sectors(u64::from(p.pages) * 8 + 4096) }],
             parent: None,
             inode_page: None,

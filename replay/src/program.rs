@@ -303,6 +303,8 @@ pub struct FileInfo {
     pub initial_size: u64,
     /// It exists before the first operation.
     pub exists: bool,
+    /// It was there already and lies on another file system than those whose files the recording has places of.
+    pub elsewhere: bool,
     /// Where its pages lie (ordered by `page`, covering all `pages`).
     pub extents: Vec<Extent>,
     /// Containing directory, if modelled.

@@ -42,6 +42,7 @@ impl Builder {
             pages,
             initial_size: u64::from(existing) * 4096,
             exists: existing > 0,
+            elsewhere: false,
             extents: vec![Extent { page: 0, pages, sector }],
             parent: None,
             inode_page: None,

@@ -22,8 +22,8 @@ impl Renderer for Markdown {
         let mut out = String::new();
         out.push_str(&format!("# {}\n\n", escape::markdown(&report.title)));
         out.push_str(&format!("{}\n\n", escape::markdown(&report.question)));
-        legend(&mut out, report);
         findings(&mut out, &report.verdict);
+        legend(&mut out, report);
         for trace in &report.traces {
             if report.traces.len() > 1 {
                 let name = escape::markdown(&trace.name);

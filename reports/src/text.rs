@@ -66,8 +66,8 @@ impl Page {
         self.heading(&report.title, '=');
         self.paragraph(&report.question, "", "");
         self.gap();
-        self.legend(report);
         self.findings(&report.verdict);
+        self.legend(report);
         for trace in &report.traces {
             if report.traces.len() > 1 {
                 self.heading(&format!("Trace {} ({})", trace.name, trace.id), '=');
@@ -293,11 +293,12 @@ impl Page {
         self.paragraph(&table.caption, "", "");
         let columns = columns(table, self.width);
         let width_of = |c: usize| width_of(&columns[c]);
-        let mut next = 1;
+        let keys = keys(&columns, self.width);
+        let mut next = keys;
         loop {
-            let mut shown = vec![0];
-            let mut used = width_of(0);
-            while next < columns.len() && (shown.len() == 1 || used + 2 + width_of(next) <= self.width) {
+            let mut shown: Vec<usize> = (0..keys).collect();
+            let mut used = shown.iter().map(|c| width_of(*c)).sum::<usize>() + 2 * (keys - 1);
+            while next < columns.len() && (shown.len() == keys || used + 2 + width_of(next) <= self.width) {
                 used += 2 + width_of(next);
                 shown.push(next);
                 next += 1;
@@ -333,6 +334,24 @@ impl Page {
         }
         self.out.push('\n');
     }
+}
+
+/// How many columns, from the first on, tell the rows apart: they stand again where a table goes on below. At most half of the
+/// width is given to them.
+fn keys(columns: &[Vec<String>], width: usize) -> usize {
+    let mut used = 0;
+    for k in 1..columns.len() {
+        used += width_of(&columns[k - 1]) + 2;
+        if k > 1 && used > width / 2 {
+            return k - 1;
+        }
+        let rows = columns[0].len();
+        let mut seen = std::collections::BTreeSet::new();
+        if (1..rows).all(|r| seen.insert(columns[..k].iter().map(|c| c[r].as_str()).collect::<Vec<_>>())) {
+            return k;
+        }
+    }
+    1
 }
 
 /// The words of a sentence; a number and its unit are one.

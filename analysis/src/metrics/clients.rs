@@ -64,15 +64,17 @@ impl Facts {
 
 fn clients_of(cell: &CellData, recorded: &Recorded) -> Vec<Client> {
     let who = Who::of(cell);
+    let begin_ns = cell.begin_ns();
+    let recorded_begin_ns = recorded.begin_ns(cell.foreground().map(|t| t.tid)).unwrap_or(0);
     let ended = |client: usize| {
         let tasks = cell.foreground().filter(|t| who.client(t.task) == Some(client));
-        tasks.filter_map(|t| recorded.end_ns(t.tid)).max()
+        tasks.filter_map(|t| recorded.end_ns(t.tid)).max().map(|end| end - recorded_begin_ns)
     };
     (0..who.names.len())
         .map(|c| Client {
             name: who.names[c].clone(),
-            start_ns: who.spans[c].0,
-            end_ns: who.spans[c].1,
+            start_ns: who.spans[c].0 - begin_ns,
+            end_ns: who.spans[c].1.map(|end| end - begin_ns),
             recorded_end_ns: ended(c),
             bytes: who.bytes[c],
         })

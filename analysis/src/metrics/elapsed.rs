@@ -1,8 +1,8 @@
 //! Elapsed time and throughput.
 //!
-//! `elapsed_s`: simulated seconds from the start of the trace until the last foreground task ended (counter
+//! `elapsed_s`: simulated seconds from the beginning of the first foreground task until the last one ended (counter
 //! `elapsed_ns`). `throughput_mib_s`: MiB that foreground tasks read and wrote by system calls, per elapsed second; not disk
-//! traffic. Recorded elapsed time: when the last call of the same tasks returned in the recording.
+//! traffic. Recorded elapsed time: from the same tasks' first call to the return of their last.
 
 use super::{Context, Metric};
 use crate::cell::{CellData, mib};
@@ -86,7 +86,7 @@ impl Metric for Elapsed {
             lead: "How long the recorded work would have taken. The recorded time was measured on the recording's own kernel and machine, so it is a yardstick for the variant that stands for that machine, and only for that one.".to_string(),
             blocks: vec![Block::Table(table)],
             definitions: vec![
-                Definition::new("elapsed", "from the start of the trace to the end of the last foreground task, in simulated seconds"),
+                Definition::new("elapsed", "from the beginning of the first foreground task to the end of the last, in simulated seconds"),
                 Definition::new("throughput", "bytes that foreground tasks read and wrote by system calls, per elapsed second; traffic of the disk is another matter, see below"),
             ],
         })

@@ -20,6 +20,7 @@ fn program() -> Program {
         pages: 0,
         initial_size: 0,
         exists: true,
+        elsewhere: false,
         extents: Vec::new(),
         parent: None,
         inode_page: None,

@@ -1,7 +1,8 @@
 //! What is in memory when the trace begins: key `machine.cache`.
 //!
 //! `cold`: nothing. `warm`: what the trace's files held then, in the order of the trace's files, so far as it goes in; where it
-//! does not, its end. Else a list as mincore or fincore give it: `PATH` or `PATH:FIRST-LAST,PAGE` of pages of 4 KiB, least recently
+//! does not, its end. `elsewhere`: files, with their names and inodes, that lie on another disk than the recorded one, as programs and
+//! libraries do. Else a list as mincore or fincore give it: `PATH` or `PATH:FIRST-LAST,PAGE` of pages of 4 KiB, least recently
 //! used first, separated by blanks. Pages are up to date, clean, read once, and on the lists where reads leave them.
 
 use super::{Sim, SimError};
@@ -16,6 +17,10 @@ pub(super) fn cached(program: &Program, rule: &str) -> Result<Vec<u32>, String> 
     };
     match rule {
         "" | "cold" => return Ok(Vec::new()),
+        "elsewhere" => {
+            let files = program.files.iter().filter(|f| f.elsewhere);
+            return Ok(files.flat_map(|f| [f.name_page, f.inode_page].into_iter().flatten().chain(held(f))).collect());
+        }
         "warm" => {
             let files = program.files.iter().filter(|f| f.kind == FileKind::Regular);
             return Ok(files.flat_map(held).collect());
@@ -62,6 +67,11 @@ impl Sim<'_> {
                 self.mm.unlock(id);
             } else {
                 self.mm.zones.give(zone);
+            }
+        }
+        if self.config.machine.cache == "elsewhere" {
+            for file in (0..).zip(&self.program.files).filter(|(_, f)| f.elsewhere).map(|(i, _)| i) {
+                self.mm.names.touch(file);
             }
         }
         // Nobody waits for these.

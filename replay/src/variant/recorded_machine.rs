@@ -234,6 +234,9 @@ fn files(m: &MachineInfo) -> Vec<String> {
             settings.set("reclaim.workingset.wait-writeback", true);
         }
     }
+    // Programs and libraries come from another disk than the one that was recorded.
+    settings.set("machine.cache", "elsewhere");
+    settings.assumed.push(("machine.cache", "not recorded; what lies on other disks was not read from this one"));
     settings.rules(&SETTINGS, "", facts);
     settings.rules(&AMOUNTS, "", facts);
     if real_time {

@@ -73,13 +73,13 @@ impl Page {
             style::STYLE
         ));
         self.out.push_str(&format!("<header>\n<p class=\"brand\">kreplay report</p>\n<h1>{title}</h1>\n<p class=\"question\">{}</p>\n</header>\n", escape::html_full(&report.question)));
-        self.contents(report);
-        self.switches();
-        self.out.push_str("<main>\n");
-        self.legend(report);
-        self.out.push_str("<section id=\"verdict\" class=\"verdict\">\n<h2>Verdict</h2>\n");
+        // The answer first; what leads elsewhere and what explains it come after it.
+        self.out.push_str("<main>\n<section id=\"verdict\" class=\"verdict\">\n<h2>Verdict</h2>\n");
         findings(&mut self.out, &report.verdict, &self.blocks.variants);
         self.out.push_str("</section>\n");
+        self.contents(report);
+        self.switches();
+        self.legend(report);
     }
 
     /// The box that says what names and words stand for.

@@ -50,6 +50,7 @@ pub(super) fn lay_out(
     let table = recorded::by_path(side);
     let mut files = Vec::with_capacity(states.len() + devices.infos.len());
     let mut directories = DirectoryFill::new(side);
+    let roots = recorded_roots(states, |path| table.get(path).is_some_and(|r| !r.pieces.is_empty()));
     for (i, state) in states.iter().enumerate() {
         let initial = known.initial[i];
         let row = if state.first_generation { table.get(state.path.as_str()) } else { None };
@@ -69,6 +70,7 @@ pub(super) fn lay_out(
                 pages: 0,
                 initial_size: initial.bytes,
                 exists: initial.exists,
+                elsewhere: initial.exists && !roots.is_empty() && !roots.iter().any(|r| below(r, &state.path)),
                 extents: Vec::new(),
                 parent: state.parent,
                 inode_page: None,
@@ -85,6 +87,23 @@ pub(super) fn lay_out(
     }
     let meta = place::place(side, &mut devices, &table, states, &mut files, coverage)?;
     number::number(files, meta, states, areas, area_tasks, devices.infos)
+}
+
+/// Directories of the files that the recording has places of: what lies below them is on the recorded disk.
+fn recorded_roots<'s>(states: &'s [FileState], has_place: impl Fn(&str) -> bool) -> Vec<&'s str> {
+    let placed = states.iter().filter(|s| s.first_generation && !s.directory && has_place(&s.path));
+    let mut roots: Vec<&str> = placed.filter_map(|s| Some(s.path.rsplit_once('/')?.0)).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    roots
+}
+
+/// The path is the directory's, or of something in it. (Whatever contains the directory is on its way to the disk as well.)
+fn below(root: &str, path: &str) -> bool {
+    let within = |outer: &str, inner: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    within(root, path) || within(path, root)
 }
 
 /// A file on its way.

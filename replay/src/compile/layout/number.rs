@@ -51,6 +51,7 @@ pub(super) fn number(
             pages,
             initial_size: u64::from(pages) * PAGE_BYTES,
             exists: true,
+            elsewhere: false,
             extents,
             parent: None,
             inode_page: None,

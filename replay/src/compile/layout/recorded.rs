@@ -13,7 +13,7 @@ pub(super) struct RecordedFile {
     pub(super) dev: Option<i64>,
     pub(super) inode: Option<u64>,
     /// (first byte, sector, bytes), ascending.
-    pieces: Vec<(u64, u64, u64)>,
+    pub(super) pieces: Vec<(u64, u64, u64)>,
 }
 
 /// The side table by path.

@@ -40,6 +40,7 @@ impl Script {
                 pages,
                 initial_size: u64::from(existing) * 4096,
                 exists: true,
+                elsewhere: false,
                 extents: vec![Extent { page: 0, pages, sector }],
                 parent: None,
                 inode_page: None,

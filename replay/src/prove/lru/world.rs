@@ -271,6 +271,7 @@ fn program(files: u32, memory: u32) -> Program {
         pages: files.max(1),
         initial_size: u64::from(files) * 4096,
         exists: true,
+        elsewhere: false,
         extents: vec![Extent { page: 0, pages: files.max(1), sector: Sectors(0) }],
         parent: None,
         inode_page: None,
