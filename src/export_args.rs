@@ -14,6 +14,8 @@ pub(crate) enum Target {
     OracleGeneral,
     /// The tables themselves, one file each
     Parquet,
+    /// The tables of a trace or of the results of a replay as comma-separated values, one file each
+    Csv,
     /// Calls and requests of a trace, or of one run of a replay, as spans (Trace Event Format, for ui.perfetto.dev)
     Perfetto,
     /// A Jupyter notebook over the results of a replay
@@ -22,13 +24,13 @@ pub(crate) enum Target {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Trace directory; for notebook, and perfetto of a replay, the output folder of run or replay
+    /// Trace directory; for notebook, and for csv and perfetto of a replay, the output folder of run or replay
     #[arg(value_name = "DIR")]
     pub(crate) trace: PathBuf,
     /// What to write
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) to: Target,
-    /// File to write, or - for standard output; a folder for parquet
+    /// File to write, or - for standard output; a folder for parquet and csv
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
     /// perfetto: the variant whose run is written [default: the first]

@@ -105,6 +105,15 @@ fn traces_go_back_into_other_formats() {
     let files = json(dir.path(), &["export", "trace", "--to", "parquet", "-o", "tables", "--json"], 0);
     assert_eq!(files["files"][0]["rows"], 4);
     assert!(dir.path().join("tables/block.parquet").is_file());
+    // The same tables as text: a header, and a line a row.
+    let told = json(dir.path(), &["export", "trace", "--to", "csv", "-o", "csv", "--json"], 0);
+    for file in told["files"].as_array().unwrap() {
+        let text = std::fs::read_to_string(dir.path().join(file["file"].as_str().unwrap())).unwrap();
+        assert_eq!(text.lines().count() as u64, file["rows"].as_u64().unwrap() + 1, "{file}");
+    }
+    assert_eq!(told["files"].as_array().unwrap().len(), files["files"].as_array().unwrap().len());
+    let block = std::fs::read_to_string(dir.path().join("csv/block.csv")).unwrap();
+    assert!(block.starts_with("time_ns,"), "{}", block.lines().next().unwrap());
 
     assert_eq!(kreplay_in(dir.path(), &["ingest", "s", "-o", "calls"]).code, 0);
     let said = kreplay_in(dir.path(), &["export", "calls", "--to", "blkparse", "-o", "x"]);
@@ -189,5 +198,6 @@ fn an_output_replaces_files_but_nothing_that_was_read_and_no_link() {
     assert_eq!(fs::read_to_string(dir.path().join("blk.txt")).unwrap(), BLKPARSE);
     assert_eq!(fs::read(dir.path().join("trace/manifest.json")).unwrap(), manifest);
     assert_eq!(export("parquet", "-"), 2, "a folder cannot go to standard output");
+    assert_eq!(export("csv", "-"), 2);
     assert!(!dir.path().join("-").exists());
 }

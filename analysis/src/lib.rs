@@ -417,3 +417,22 @@ fn question(load: &str, done: &[&Entry]) -> String {
         format!("Under which of {count} variants would the recorded load {load} have run best: {names}?")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_machine_under_two_names_is_said() {
+        let cell = |variant: &str, policy: &str| model::CellProvenance {
+            variant: variant.to_string(),
+            config: vec![("elevator.policy".to_string(), policy.to_string())],
+            ..model::CellProvenance::default()
+        };
+        let cells = [cell("a", "bfq"), cell("b", "bfq"), cell("a", "bfq"), cell("c", "none")];
+        let said = same_settings(&cells);
+        assert_eq!(said.len(), 1);
+        assert!(said[0].text.starts_with("a and b have the same settings"), "{}", said[0].text);
+        assert!(same_settings(&cells[1..]).len() == 1 && same_settings(&cells[2..]).is_empty());
+    }
+}

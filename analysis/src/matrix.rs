@@ -134,6 +134,7 @@ pub(crate) fn named<'v>(variants: impl Iterator<Item = &'v str> + Clone, wanted:
         return Some(exact);
     }
     let mut short: Vec<&str> = variants.filter(|v| short_variant(v, 0) == wanted).collect();
+    short.sort_unstable();
     short.dedup();
     if let [one] = short[..] { Some(one) } else { None }
 }
@@ -148,4 +149,19 @@ pub(crate) fn shown(name: &str) -> String {
     let half = LONGEST_NAME / 2 - 1;
     let (head, tail): (String, String) = (name.chars().take(half).collect(), name.chars().skip(count - half).collect());
     format!("{head}…{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_may_be_called_what_reports_call_it() {
+        let all = ["k+machine.ram=64MiB", "k+machine.ram=32MiB", "k+machine.ram=64MiB", "k"];
+        let short = short_variant(all[0], 0);
+        assert_ne!(short, all[0]);
+        assert_eq!(named(all.into_iter(), all[0]), Some(all[0]));
+        assert_eq!(named(all.into_iter(), &short), Some(all[0]), "{short}");
+        assert_eq!(named(all.into_iter(), "nobody"), None);
+    }
 }

@@ -51,8 +51,6 @@ impl Renderer for Mail {
         page.paragraph(&format!("{}.", report.title), "", "");
         page.paragraph(&report.question, "", "");
         page.gap();
-        let answers: Vec<_> = report.verdict.iter().filter(|f| f.level != Level::Note).cloned().collect();
-        page.findings(&answers);
         for trace in &report.traces {
             if report.traces.len() > 1 {
                 page.paragraph(&format!("Trace {}:", trace.name), "", "");
@@ -61,6 +59,8 @@ impl Renderer for Mail {
             figures(&mut page, trace);
             page.statements(trace);
         }
+        let answers: Vec<_> = report.verdict.iter().filter(|f| f.level != Level::Note).cloned().collect();
+        page.findings(&answers);
         page.legend(report);
         if let Some(why) = report.traces.iter().flat_map(|t| &t.sections).find(|s| s.id == "why") {
             page.paragraph(&format!("{}:", why.title), "", "");

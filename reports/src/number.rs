@@ -33,13 +33,16 @@ pub(crate) fn without_zeros(table: &Table) -> Table {
             })
     };
     let dropped: Vec<bool> = (0..table.columns.len()).map(zero).collect();
-    let names: Vec<&str> =
-        table.columns.iter().zip(&dropped).filter(|(_, d)| **d).map(|(c, _)| c.title.as_str()).collect();
     let mut out = table.clone();
-    if names.is_empty() || table.rows.is_empty() {
+    if !dropped.contains(&true) || table.rows.is_empty() {
         return out;
     }
-    out.caption.push_str(&format!(" Zero everywhere and left out: {}.", names.join(", ")));
+    // A column of text without any is not missed.
+    let gone = table.columns.iter().zip(&dropped).filter(|(c, d)| **d && !c.is_text());
+    let names: Vec<&str> = gone.map(|(c, _)| c.title.as_str()).collect();
+    if !names.is_empty() {
+        out.caption.push_str(&format!(" Zero everywhere and left out: {}.", names.join(", ")));
+    }
     let mut keep = dropped.iter().map(|d| !d).cycle();
     out.columns.retain(|_| keep.next().unwrap_or(true));
     for row in &mut out.rows {

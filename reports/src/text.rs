@@ -342,7 +342,8 @@ fn keys(columns: &[Vec<String>], width: usize) -> usize {
     let mut used = 0;
     for k in 1..columns.len() {
         used += width_of(&columns[k - 1]) + 2;
-        if k > 1 && used > width / 2 {
+        let widest = columns[k..].iter().map(|c| width_of(c)).max().unwrap_or(0);
+        if k > 1 && (used > width / 2 || used + widest > width) {
             return k - 1;
         }
         let rows = columns[0].len();

@@ -1,6 +1,6 @@
 //! `kreplay export`: a trace in another tool's format.
 
-use super::export_results;
+use super::{export_csv, export_results};
 use crate::args::Cli;
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
@@ -18,6 +18,9 @@ use std::path::Path;
 pub(crate) fn run(cli: &Cli, args: &ExportArgs) -> Result<Exit> {
     if matches!(args.to, Target::Perfetto | Target::Notebook) {
         return export_results::run(cli, args);
+    }
+    if args.to == Target::Csv && args.variant.is_none() && args.seed.is_none() {
+        return export_csv::run(cli, args);
     }
     if args.variant.is_some() || args.seed.is_some() {
         return Err(CliError::new(Exit::Usage, "--variant and --seed choose a run of a replay")
@@ -81,7 +84,7 @@ fn write(trace: &TraceDir, to: Target, out: &mut impl Write) -> Result<io::Resul
             feed(&mut sink)?;
             sink.write(out)
         }
-        Target::Parquet | Target::Perfetto | Target::Notebook => Ok(0),
+        Target::Parquet | Target::Csv | Target::Perfetto | Target::Notebook => Ok(0),
     })
 }
 

@@ -3,6 +3,7 @@
 mod claims;
 mod compare;
 mod export;
+mod export_csv;
 mod export_results;
 mod fit;
 mod formats;

@@ -10,6 +10,8 @@ use crate::model::{
 };
 use serde_json::{Value, json};
 
+/// Version of the JSON document.
+const CLAIMS_SCHEMA: u32 = 1;
 /// Factors of a grid, in the order of [`super::anova::Anova`].
 const FACTORS: [&str; 4] = ["memory management (rows)", "elevator (columns)", "interaction", "chance"];
 
@@ -114,6 +116,8 @@ impl Answer {
                     "interaction": a.interaction, "within": a.within}))})
         });
         json!({
+            "schema": CLAIMS_SCHEMA,
+            "kind": "kreplay-claims",
             "claims": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
             "grids": grids.collect::<Vec<_>>(),
             "reproduced": self.count(Verdict::Reproduced),

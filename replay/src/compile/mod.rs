@@ -81,7 +81,7 @@ pub enum CompileError {
     },
     /// The trace has no events to replay.
     #[error(
-        "the trace has neither system calls nor page touches; replay needs one of them (strace, or a generated load)"
+        "the trace has neither system calls nor page touches; replay needs one of them (strace, or a generated load); block events alone are replayed with --level block"
     )]
     Empty,
     /// Something is beyond what 32-bit ids can number.

@@ -36,3 +36,54 @@ impl Sim<'_> {
         self.events.push(first, Event::Sample);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::program::Program;
+    use crate::results::MemorySink;
+    use crate::sim::{Pacing, Sim};
+    use crate::testing::{Builder, config, write_all};
+    use kreplay_traces::units::Nanos;
+    use std::collections::BTreeSet;
+    use std::sync::atomic::AtomicBool;
+
+    fn program() -> Program {
+        let mut b = Builder::new();
+        let (file, ofd) = (b.file(4, 0), b.ofd());
+        b.task(write_all(ofd, file, 16 << 10, 4096));
+        b.build()
+    }
+
+    #[test]
+    fn slices_are_drawn_between_one_tick_and_one_and_a_quarter_slices() {
+        let program = program();
+        let mut sim = Sim::new(&program, &config(), 0, Pacing::Closed).unwrap();
+        let (tick, whole) = (sim.tick_ns(), sim.whole_slice().get());
+        let drawn: BTreeSet<u64> = (0..200)
+            .map(|draw| {
+                sim.draw_first_slice(draw);
+                let first = sim.tasks[0].slice;
+                sim.draw_first_slice(draw);
+                assert_eq!(sim.tasks[0].slice, first, "the same number draws the same");
+                first.get()
+            })
+            .collect();
+        assert!(
+            drawn.iter().all(|s| *s >= tick && *s <= whole + whole / 4 + tick && s.is_multiple_of(tick)),
+            "{drawn:?}"
+        );
+        assert!(drawn.len() > 3 && drawn.contains(&whole), "{drawn:?}");
+    }
+
+    #[test]
+    fn samples_begin_when_told() {
+        let program = program();
+        let mut sink = MemorySink::default();
+        let mut sim = Sim::new(&program, &config(), 0, Pacing::Closed).unwrap();
+        sim.sample_first_at(Nanos::from_millis(300));
+        sim.run_on_for(Nanos::from_millis(2500));
+        sim.run(&mut sink, &AtomicBool::new(false)).unwrap();
+        let times: Vec<u64> = sink.samples.iter().map(|s| s.time.get() / 1_000_000).collect();
+        assert_eq!(times[..3], [300, 1300, 2300]);
+    }
+}

@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn speeds_lie_within_what_was_measured() {
-        let mut config = Config::default();
+        let mut config = crate::testing::config();
         config.machine.copy_page_ns = 1000;
         let mut costs: Vec<u64> = (0..15).map(|d| at_some_speed(&config, d).machine.copy_page_ns).collect();
         costs.sort_unstable();
