@@ -18,7 +18,8 @@ impl Sim<'_> {
     pub(crate) fn draw_first_slice(&mut self, draw: u64) {
         let (drawn, tick) = (splitmix(draw ^ 0x5151_7174), self.tick_ns());
         let whole = (self.whole_slice().get() / tick).max(1);
-        let kept = (1 + (drawn >> 1) % whole) / 2;
+        let left = 1 + (drawn >> 1) % whole;
+        let kept = left / 2;
         let ticks = if kept == 0 || drawn & 1 == 1 { whole + kept / 2 } else { kept };
         if let Some(first) = self.tasks.first_mut() {
             first.slice = Nanos(ticks * tick);

@@ -90,7 +90,7 @@ pub(super) fn lay_out(
 }
 
 /// Directories of the files that the recording has places of: what lies below them is on the recorded disk.
-fn recorded_roots<'s>(states: &'s [FileState], has_place: impl Fn(&str) -> bool) -> Vec<&'s str> {
+fn recorded_roots(states: &[FileState], has_place: impl Fn(&str) -> bool) -> Vec<&str> {
     let placed = states.iter().filter(|s| s.first_generation && !s.directory && has_place(&s.path));
     let mut roots: Vec<&str> = placed.filter_map(|s| Some(s.path.rsplit_once('/')?.0)).collect();
     roots.sort_unstable();

@@ -58,7 +58,10 @@ impl MachineClock {
         let stands = samples.windows(2).filter_map(|pair| {
             let [a, b] = pair else { return None };
             // A counter that falls is another machine's.
-            let ticks = (b.interrupts >= a.interrupts).then(|| (b.interrupts - a.interrupts) * TICK_S)?;
+            if b.interrupts < a.interrupts {
+                return None;
+            }
+            let ticks = (b.interrupts - a.interrupts) * TICK_S;
             let lost = b.at - a.at - ticks;
             (lost > LEAST_STANDSTILL_S).then_some(Standstill { from: a.at, to: b.at, lost })
         });
