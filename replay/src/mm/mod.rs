@@ -75,6 +75,8 @@ pub struct Mm {
     pub names: NameCache,
     /// How fast they shrink.
     names_half_life: namecache::HalfLife,
+    /// Cache pages that count against nobody's limit here.
+    uncharged_pages: u64,
     /// Slab grows by clean pages where free frames are few (a proof that sets the lists up itself says no).
     pub slab_reclaims: bool,
     /// Totals.
@@ -177,6 +179,7 @@ impl Mm {
             names,
             names_half_life: namecache::HalfLife::default(),
             slab_reclaims: true,
+            uncharged_pages: 0,
             counters: Counters { min_free_kib: free * 4, ..Counters::default() },
             zones,
             unlocked: Vec::new(),

@@ -223,7 +223,14 @@ impl Mm {
 
     /// Frames charged to the limit of the trace's tasks: cache, anonymous memory and slab.
     pub fn charged(&self) -> u64 {
-        self.cache_pages - self.swap_cache_pages + self.anon_pages + self.slab_frames()
+        self.cache_pages - self.swap_cache_pages - self.uncharged_pages + self.anon_pages + self.slab_frames()
+    }
+
+    /// A cache page that others use as well: it is on no list, so it stays, and is charged to them.
+    pub fn keep_uncharged(&mut self, id: u32) {
+        self.lru_del(id);
+        self.page_mut(id).pins += 1;
+        self.uncharged_pages += 1;
     }
 
     /// A file page became dirty that was clean.

@@ -55,7 +55,9 @@ impl Sim<'_> {
     pub(super) fn fill_cache(&mut self) -> Result<(), SimError> {
         let ids = cached(self.program, &self.config.machine.cache)
             .map_err(|what| SimError::Config(format!("machine.cache: {what}")))?;
-        let left = self.under_limit().unwrap_or(i64::MAX).max(0) as u64;
+        // What others brought in is charged to them, and stays while they use it.
+        let elsewhere = self.config.machine.cache == "elsewhere";
+        let left = if elsewhere { u64::MAX } else { self.under_limit().unwrap_or(i64::MAX).max(0) as u64 };
         let room = self.mm.zones.free_above_high().min(left) as usize;
         for id in ids.iter().skip(ids.len().saturating_sub(room)).copied() {
             if self.mm.page(id).any(flag::PRESENT) {
@@ -65,11 +67,14 @@ impl Sim<'_> {
             if self.mm.adopt_frame(id, zone) {
                 self.mm.set(id, flag::UPTODATE | flag::REFERENCED);
                 self.mm.unlock(id);
+                if elsewhere {
+                    self.mm.keep_uncharged(id);
+                }
             } else {
                 self.mm.zones.give(zone);
             }
         }
-        if self.config.machine.cache == "elsewhere" {
+        if elsewhere {
             for file in (0..).zip(&self.program.files).filter(|(_, f)| f.elsewhere).map(|(i, _)| i) {
                 self.mm.names.touch(file);
             }
