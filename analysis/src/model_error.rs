@@ -29,7 +29,7 @@ impl ModelErrors<'_> {
         if self.own_pct.is_some_and(|own| (own * 10.0).round() / 10.0 >= error_pct) {
             format!("the model is off by {error_pct} % for this load where nothing was changed")
         } else {
-            format!("of recorded runs half are off by more than {error_pct} % of their time")
+            format!("of the recorded runs that it was held against, half are off by more than {error_pct} %")
         }
     }
 
@@ -38,7 +38,7 @@ impl ModelErrors<'_> {
         match self.of([a, b].into_iter()) {
             None => "how far the model is off on such runs is not known".to_string(),
             Some(error) if covers(error, difference_pct) => {
-                format!("{}, which is more: on real kernels it may come out the other way", self.in_words(error))
+                format!("{}: on real kernels it may come out the other way", self.in_words(error))
             }
             Some(error) => self.in_words(error),
         }
@@ -68,8 +68,11 @@ mod tests {
         assert_eq!(errors.of(["b", "a"].into_iter()), Some(10.3));
         assert_eq!(errors.of(["a", "c"].into_iter()), None);
         assert_eq!(errors.of(["c", "a"].into_iter()), None);
-        assert!(errors.beside("a", "b", 8.0).contains("which is more"));
-        assert_eq!(errors.beside("a", "b", -28.0), "of recorded runs half are off by more than 10.3 % of their time");
+        assert!(errors.beside("a", "b", 8.0).contains("the other way"));
+        assert_eq!(
+            errors.beside("a", "b", -28.0),
+            "of the recorded runs that it was held against, half are off by more than 10.3 %"
+        );
         let own = ModelErrors { own_pct: Some(12.04), ..errors };
         assert_eq!(own.of(["a", "b"].into_iter()), Some(12.0));
         assert_eq!(own.beside("a", "b", -28.0), "the model is off by 12 % for this load where nothing was changed");
