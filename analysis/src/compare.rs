@@ -43,13 +43,14 @@ impl Rule {
             )
         }
     }
-}
 
-impl Rule {
-    /// What holds where not both sides ran with several seeds.
-    pub(crate) fn few_in_words(self) -> String {
+    /// The same of two runs with `a` and `b` seeds.
+    pub(crate) fn of_both_in_words(self, a: usize, b: usize) -> String {
+        if a == b {
+            return self.in_words(a);
+        }
         format!(
-            "differences below {} % are called not distinguishable, and larger ones may still be chance.",
+            "The first run has {a} seed(s) a variant and the second {b}. Where one side has a single run nothing is known about how far chance alone moves it: differences below {} % are called not distinguishable, and larger ones may still be chance.",
             self.tie_pct
         )
     }

@@ -217,7 +217,7 @@ pub fn compare(
         return Err(DiffError::NothingInCommon { a: names(&before), b: names(&after) });
     }
     let seeds_of = |side: &[Figures]| side.iter().map(|t| t.seeds).min().unwrap_or(1);
-    let (seeds, uneven) = (seeds_of(&before).min(seeds_of(&after)), seeds_of(&before) != seeds_of(&after));
+    let rule_in_words = rule.of_both_in_words(seeds_of(&before), seeds_of(&after));
     if verdict.iter().all(|f| f.level != Level::Answer) {
         let same = traces.iter().all(|t: &TraceReport| t.matrix.rows.is_empty());
         let text =
@@ -225,15 +225,6 @@ pub fn compare(
         verdict.insert(0, Finding::new(Level::Answer, text));
     }
     verdict.extend(crossed.iter().map(|text| Finding::new(Level::Problem, text.clone())));
-    let rule_in_words = if uneven {
-        let (a, b) = (seeds_of(&before), seeds_of(&after));
-        format!(
-            "The first run has {a} seed(s) a variant and the second {b}. Where one side has a single run nothing is known about how far chance alone moves it: {}",
-            rule.few_in_words()
-        )
-    } else {
-        rule.in_words(seeds)
-    };
     verdict.push(Finding::new(Level::Note, rule_in_words.clone()));
     let models = crate::cell::each_once(before.iter().chain(&after).flat_map(|t| t.models.iter()));
     let cells: Vec<_> = before.into_iter().chain(after).flat_map(|t| t.provenance).collect();
@@ -307,22 +298,16 @@ fn pairs<'a>(a: &'a Matrix, b: &'a Matrix) -> Vec<(&'a MatrixRow, &'a MatrixRow)
 
 /// Variants that have no counterpart on the other side, and so are not compared.
 fn alone(old: &Matrix, new: &Matrix, both: &[(&MatrixRow, &MatrixRow)]) -> Vec<Finding> {
-    let sides = [(old, "first", both.iter().map(|b| &b.0.variant).collect::<Vec<_>>())];
-    let sides = sides.into_iter().chain([(new, "second", both.iter().map(|b| &b.1.variant).collect())]);
-    let left = sides.filter_map(|(side, which, paired)| {
-        let names: Vec<String> =
-            side.rows.iter().filter(|r| !paired.contains(&&r.variant)).map(|r| r.shown.clone()).collect();
-        (!names.is_empty()).then(|| {
-            let are = if names.len() > 1 { "are" } else { "is" };
-            let text = format!("In the {which} run only, so not compared, {are} {}.", names_of(names));
-            Finding::new(Level::Warning, text)
-        })
+    let first = (old, "first", both.iter().map(|(x, _)| &x.variant).collect::<Vec<_>>());
+    let second = (new, "second", both.iter().map(|(_, y)| &y.variant).collect());
+    let left = [first, second].into_iter().filter_map(|(side, which, paired)| {
+        let alone: Vec<&MatrixRow> = side.rows.iter().filter(|r| !paired.contains(&&r.variant)).collect();
+        let are = if alone.len() > 1 { "are" } else { "is" };
+        let names = crate::verdict::names(alone.iter().map(|r| r.shown.clone()));
+        (!alone.is_empty())
+            .then(|| Finding::new(Level::Warning, format!("In the {which} run only, so not compared, {are} {names}.")))
     });
     left.collect()
-}
-
-fn names_of(names: Vec<String>) -> String {
-    crate::verdict::names(names.into_iter())
 }
 
 fn table(a: &Side, b: &Side) -> Table {

@@ -20,13 +20,17 @@ impl ModelErrors<'_> {
     pub(crate) fn of<'v>(self, variants: impl Iterator<Item = &'v str>) -> Option<f64> {
         let one = |variant: &str| self.models.iter().find(|m| m.variant == variant)?.time_error_pct();
         let all: Option<Vec<f64>> = variants.map(one).collect();
-        let own = self.own_pct.map(|own| (own * 10.0).round() / 10.0);
-        all?.into_iter().chain(own).max_by(f64::total_cmp)
+        all?.into_iter().chain(self.own()).max_by(f64::total_cmp)
+    }
+
+    /// The load's own error as it is printed.
+    fn own(self) -> Option<f64> {
+        self.own_pct.map(|own| (own * 10.0).round() / 10.0)
     }
 
     /// "the model is off by ...": what an error of so many percent is.
     pub(crate) fn in_words(self, error_pct: f64) -> String {
-        if self.own_pct.is_some_and(|own| (own * 10.0).round() / 10.0 >= error_pct) {
+        if self.own().is_some_and(|own| own >= error_pct) {
             format!("the model is off by {error_pct} % for this load where nothing was changed")
         } else {
             format!("of the recorded runs that it was held against, half are off by more than {error_pct} %")

@@ -13,18 +13,18 @@ use kreplay_traces::schema::Files;
 use kreplay_traces::store::{TraceDir, copy_tables};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(cli: &Cli, args: &ExportArgs) -> Result<Exit> {
     if matches!(args.to, Target::Perfetto | Target::Notebook) {
         return export_results::run(cli, args);
     }
-    if args.to == Target::Csv && args.variant.is_none() && args.seed.is_none() {
-        return export_csv::run(cli, args);
-    }
     if args.variant.is_some() || args.seed.is_some() {
         return Err(CliError::new(Exit::Usage, "--variant and --seed choose a run of a replay")
             .help("they go with --to perfetto; a trace directory holds the recording only"));
+    }
+    if args.to == Target::Csv {
+        return export_csv::run(cli, args);
     }
     let trace = TraceDir::open(&args.trace)?;
     outfile::check(&args.output, &trace)?;
@@ -105,7 +105,11 @@ fn names(trace: &TraceDir) -> Result<BTreeMap<i64, String>> {
 }
 
 fn parquet(cli: &Cli, trace: &TraceDir, dir: &Path) -> Result<Exit> {
-    let written = copy_tables(trace, dir)?;
+    tell(cli, dir, &copy_tables(trace, dir)?)
+}
+
+/// Says which files were written to a folder, with their rows.
+pub(super) fn tell(cli: &Cli, dir: &Path, written: &[(PathBuf, u64)]) -> Result<Exit> {
     if cli.json {
         let files: Vec<_> = written
             .iter()

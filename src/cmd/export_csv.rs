@@ -1,10 +1,12 @@
 //! `kreplay export DIR --to csv`: the tables of a trace or of a replay's results as CSV (RFC 4180, LF line ends), a file a table.
 
+use super::export::tell;
+use super::export_results::results_of;
 use crate::args::Cli;
 use crate::error::{CliError, Result};
 use crate::exit::Exit;
 use crate::export_args::ExportArgs;
-use crate::{outfile, stdout};
+use crate::outfile;
 use kreplay_reports::escape;
 use kreplay_traces::publish::AtomicFile;
 use kreplay_traces::store::{TraceDir, copy_tables};
@@ -28,23 +30,14 @@ pub(crate) fn run(cli: &Cli, args: &ExportArgs) -> Result<Exit> {
         convert_all(tables.path(), &args.output)?
     } else {
         outfile::check_run(&args.output, &args.trace)?;
-        let results = [args.trace.join("results"), args.trace.clone()];
-        let Some(results) = results.into_iter().find(|d| d.join("manifest.json").is_file()) else {
+        let Some(results) = results_of(&args.trace) else {
             let what =
                 format!("{} is neither a trace directory nor the output folder of a replay", args.trace.display());
             return Err(CliError::new(Exit::Input, what).help("give what `kreplay ingest` or `kreplay run` wrote"));
         };
         convert_all(&results, &args.output)?
     };
-    if cli.json {
-        let file = |(path, rows): &(PathBuf, u64)| serde_json::json!({"file": stdout::json_path(path), "rows": rows});
-        let files: Vec<_> = written.iter().map(file).collect();
-        stdout::print_json(&serde_json::json!({"output": stdout::json_path(&args.output), "files": files}))?;
-    } else {
-        let lines: Vec<String> = written.iter().map(|(path, n)| format!("{}: {n} rows\n", path.display())).collect();
-        stdout::print(&lines.concat())?;
-    }
-    Ok(Exit::Ok)
+    tell(cli, &args.output, &written)
 }
 
 /// Every table below `from`, under the same name below `to`; files and rows, in the order of their names.

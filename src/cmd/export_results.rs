@@ -11,7 +11,7 @@ use kreplay_reports::{notebook, trace_event};
 use kreplay_traces::publish::AtomicFile;
 use kreplay_traces::store::TraceDir;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(cli: &Cli, args: &ExportArgs) -> Result<Exit> {
     if TraceDir::is_trace(&args.trace) {
@@ -57,11 +57,14 @@ fn spans_of(args: &ExportArgs) -> Result<(Vec<u8>, String)> {
     Ok((bytes, what))
 }
 
+/// The results below the output folder of a run, or the folder itself if it is that of results.
+pub(super) fn results_of(folder: &Path) -> Option<PathBuf> {
+    [folder.join("results"), folder.to_owned()].into_iter().find(|d| d.join("manifest.json").is_file())
+}
+
 fn notebook_of(args: &ExportArgs) -> Result<(Vec<u8>, String)> {
     let report = analyse(&args.trace, None, None)?;
-    let results =
-        [args.trace.join("results"), args.trace.clone()].into_iter().find(|d| d.join("manifest.json").is_file());
-    let results = results.unwrap_or_else(|| args.trace.clone());
+    let results = results_of(&args.trace).unwrap_or_else(|| args.trace.clone());
     let full = |p: &Path| std::fs::canonicalize(p).unwrap_or_else(|_| p.to_owned());
     let folder = args.output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Beside or above the results a relative path survives moving the folder.

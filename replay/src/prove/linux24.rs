@@ -136,7 +136,9 @@ fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, W
     let text = std::fs::read(folder.join("summary.json")).map_err(|e| format!("summary.json: {e}"))?;
     let summary: Summary = serde_json::from_slice(&text).map_err(|e| format!("summary.json: {e}"))?;
     let (program, config) = prepare(folder)?;
-    let clock = MachineClock::of(folder);
+    let serial = serial_log(folder);
+    let samples = std::fs::read_to_string(folder.join("samples.csv")).unwrap_or_default();
+    let (clock, told) = (MachineClock::of(&serial, &samples), Messages::of(&serial));
     let figures = (0..DRAWS)
         .map(|draw| {
             let config = draws::at_some_speed(&config, draw);
@@ -144,12 +146,14 @@ fn compare(folder: &Path, name: &str, stop: &AtomicBool) -> Result<RunFigures, W
             let comparison = Comparison {
                 summary: &summary,
                 clock: &clock,
+                told,
+                samples: &samples,
                 sink: &sink,
                 marks: &program.marks,
                 completion_page_ns: config.machine.completion_page_ns,
                 figures: Vec::new(),
             };
-            Ok(comparison.all(folder))
+            Ok(comparison.all())
         })
         .collect::<Result<Vec<_>, Why>>()?;
     let figures = draws::median_of(figures);
@@ -288,6 +292,9 @@ fn ranked(mark: &str) -> Option<String> {
 struct Comparison<'a> {
     summary: &'a Summary,
     clock: &'a MachineClock,
+    told: Messages,
+    /// Text of samples.csv.
+    samples: &'a str,
     sink: &'a MemorySink,
     marks: &'a [String],
     completion_page_ns: u64,
@@ -301,7 +308,7 @@ impl Comparison<'_> {
         self.figures.push(Figure { name: name.into(), recorded, simulated, error_pct, telling });
     }
 
-    fn all(mut self, folder: &Path) -> Vec<Figure> {
+    fn all(mut self) -> Vec<Figure> {
         self.times();
         self.disks();
         let c = self.sink.counters.unwrap_or_default();
@@ -320,10 +327,10 @@ impl Comparison<'_> {
             self.add("min free KB", self.summary.min_free_kb, min_free as f64, 256.0);
             self.add("max swpd KB", self.summary.max_swpd_kb, max_swpd as f64, 1024.0);
         }
-        let told = Messages::of(&serial_log(folder));
+        let told = self.told;
         self.add("order-0 failures", told.failures, c.alloc_failures as f64, 1.0);
         self.add("kills", told.kills, c.oom_kills as f64, 1.0);
-        self.last_sample(folder);
+        self.last_sample();
         self.figures
     }
 
@@ -426,9 +433,8 @@ impl Comparison<'_> {
     }
 
     /// Caches at the end, from the last line of samples.csv.
-    fn last_sample(&mut self, folder: &Path) {
-        let Ok(text) = std::fs::read_to_string(folder.join("samples.csv")) else { return };
-        let mut lines = text.lines();
+    fn last_sample(&mut self) {
+        let mut lines = self.samples.lines();
         let (Some(header), Some(last)) = (lines.next(), lines.last()) else { return };
         let value = |column: &str| -> Option<f64> {
             let i = header.split(',').position(|c| c == column)?;

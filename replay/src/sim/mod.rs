@@ -71,9 +71,9 @@ use task::Task;
 
 /// Longest stretch of processor time between two looks at the events.
 pub const BURST: Nanos = Nanos::from_micros(100);
-/// So many events without time moving mean a livelock.
 /// Between two samples.
 const SAMPLE_INTERVAL: Nanos = Nanos::from_secs(1);
+/// So many events without time moving mean a livelock.
 const LIVELOCK_EVENTS: u64 = 2_000_000;
 /// So many reclaim runs without a single frame mean that memory will never come.
 const FRUITLESS_RECLAIMS: u32 = 100_000;

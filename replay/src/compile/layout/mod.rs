@@ -70,7 +70,7 @@ pub(super) fn lay_out(
                 pages: 0,
                 initial_size: initial.bytes,
                 exists: initial.exists,
-                elsewhere: initial.exists && !roots.is_empty() && !roots.iter().any(|r| below(r, &state.path)),
+                elsewhere: initial.exists && !roots.is_empty() && !roots.iter().any(|r| on_the_way(r, &state.path)),
                 extents: Vec::new(),
                 parent: state.parent,
                 inode_page: None,
@@ -94,15 +94,18 @@ fn recorded_roots(states: &[FileState], has_place: impl Fn(&str) -> bool) -> Vec
     let placed = states.iter().filter(|s| s.first_generation && !s.directory && has_place(&s.path));
     let mut roots: Vec<&str> = placed.filter_map(|s| Some(s.path.rsplit_once('/')?.0)).collect();
     roots.sort_unstable();
-    roots.dedup();
+    // What lies below one that is kept needs no look of its own.
+    roots.dedup_by(|inner, outer| within(outer, inner));
     roots
 }
 
-/// The path is the directory's, or of something in it. (Whatever contains the directory is on its way to the disk as well.)
-fn below(root: &str, path: &str) -> bool {
-    let within = |outer: &str, inner: &str| {
-        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
+/// The path is the directory's, or of something in it.
+fn within(directory: &str, path: &str) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The path lies in the directory, or contains it.
+fn on_the_way(root: &str, path: &str) -> bool {
     within(root, path) || within(path, root)
 }
 

@@ -46,11 +46,10 @@ pub(super) struct MachineClock {
 }
 
 impl MachineClock {
-    /// Clocks of a run's folder; what its files do not tell is left out.
-    pub(super) fn of(folder: &Path) -> Self {
-        let Some(start) = start_of(&serial_log(folder)) else { return Self::default() };
-        let Ok(text) = std::fs::read_to_string(folder.join("samples.csv")) else { return Self::default() };
-        let samples: Vec<Sample> = samples(&text).map(|s| Sample { at: s.at - start, ..s }).collect();
+    /// Clocks of a run by its serial.log and samples.csv; what they do not tell is left out.
+    pub(super) fn of(serial: &str, csv: &str) -> Self {
+        let Some(start) = start_of(serial) else { return Self::default() };
+        let samples: Vec<Sample> = samples(csv).map(|s| Sample { at: s.at - start, ..s }).collect();
         Self::from_samples(&samples)
     }
 
@@ -139,9 +138,7 @@ mod tests {
         7050000,1330,9,0,0,830,150\n8050000,1500,9,0,0,930,150\n";
 
     fn clock() -> MachineClock {
-        let start = start_of("noise\n@T 5394 boot 0 0 0\r\n@T 1550000 start 0 0 0\r\n").unwrap();
-        let samples: Vec<Sample> = samples(CSV).map(|s| Sample { at: s.at - start, ..s }).collect();
-        MachineClock::from_samples(&samples)
+        MachineClock::of("noise\n@T 5394 boot 0 0 0\r\n@T 1550000 start 0 0 0\r\n", CSV)
     }
 
     #[test]
