@@ -52,6 +52,8 @@ pub struct FigureValue {
     pub value: Option<f64>,
     /// Least and largest over the seeds.
     pub range: Option<(f64, f64)>,
+    /// The value of each seed, in their order; empty where there are none.
+    pub by_seed: Vec<Option<f64>>,
     /// What was reported.
     pub reported: Vec<f64>,
     /// Why there is no value.
@@ -99,6 +101,8 @@ pub struct Row {
     pub definition: String,
     /// Verdict.
     pub verdict: Verdict,
+    /// How many seeds by themselves give this verdict, of how many; none where there is one seed.
+    pub alone: Option<(usize, usize)>,
     /// Figures.
     pub figures: Vec<FigureValue>,
     /// Band.
@@ -371,6 +375,7 @@ impl Session<'_> {
             reported: claim.reported.clone(),
             definition: claim.definition.clone(),
             verdict,
+            alone: alone(claim, &figures, verdict),
             why: self.why(number, claim, &figures),
             band,
             direction,
@@ -389,13 +394,17 @@ impl Session<'_> {
             unit: take.kind().unit,
             value: None,
             range: None,
+            by_seed: Vec::new(),
             reported: spec.reported.clone(),
             missing: None,
         };
         match &spec.variant {
             Some(variant) => {
-                match self.located(run, variant).map(<[CellId]>::to_vec).and_then(|ids| self.values(&ids, take)) {
+                let ids = self.located(run, variant).unwrap_or_default();
+                match self.located(run, variant).and_then(|ids| self.values(ids, take)) {
                     Ok(values) => {
+                        figure.by_seed =
+                            ids.iter().map(|id| self.given.get(id)?.values.get(take).copied().flatten()).collect();
                         figure.value = median(&values);
                         let (low, high) =
                             values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
@@ -475,6 +484,19 @@ impl Session<'_> {
     }
 }
 
+/// How many seeds, each taken by itself, give a verdict, and how many there are. A figure without seeds (a grid's) is the same for all.
+fn alone(claim: &Claim, figures: &[FigureValue], verdict: Verdict) -> Option<(usize, usize)> {
+    let seeds = figures.iter().map(|f| f.by_seed.len()).max().filter(|n| *n > 1)?;
+    let with = |seed: usize| {
+        let value = |name: &str| {
+            let figure = figures.iter().find(|f| f.name == name)?;
+            if figure.by_seed.len() == seeds { figure.by_seed[seed] } else { figure.value }
+        };
+        judge(claim, &value).0
+    };
+    Some(((0..seeds).filter(|seed| with(*seed) == verdict).count(), seeds))
+}
+
 /// The cause of a grid's claim: what explains how much.
 fn grid_sentence(claim: &Claim, figures: &[FigureValue]) -> String {
     let mut shares: Vec<(&str, f64)> = claim
@@ -526,4 +548,47 @@ fn starve_facts(view: &View, run: &str) -> Result<StarveFacts> {
     episodes.truncate(WRITES);
     let names = view.cell.tasks.iter().map(|t| (t.task, t.client.clone().unwrap_or_else(|| t.name.clone()))).collect();
     Ok(StarveFacts { run: run.to_string(), label: label(view, run), names, episodes, chain })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_that_one_seed_alone_does_not_give_says_so() {
+        let registry = Registry::parse(&[(
+            "t.toml",
+            r#"
+[[run]]
+id = "r"
+load = "fileserver"
+variants = ["linux-2.4.10"]
+seeds = 3
+
+[[claim]]
+id = "T"
+title = "it is above 2"
+reported = "3"
+run = "r"
+take = "last-over-first"
+figures = [{ name = "x", variant = "linux-2.4.10" }]
+holds = ["x > 2"]
+"#,
+        )])
+        .unwrap();
+        let claim = registry.select(&[]).unwrap()[0];
+        let figure = |by_seed: &[f64]| FigureValue {
+            name: "x".into(),
+            variant: "linux-2.4.10".into(),
+            take: String::new(),
+            unit: Unit::Ratio,
+            value: median(by_seed),
+            range: None,
+            by_seed: by_seed.iter().copied().map(Some).collect(),
+            reported: Vec::new(),
+            missing: None,
+        };
+        assert_eq!(alone(claim, &[figure(&[1.0, 3.0, 4.0])], Verdict::Reproduced), Some((2, 3)));
+        assert_eq!(alone(claim, &[figure(&[3.0])], Verdict::Reproduced), None, "one seed has no others");
+    }
 }

@@ -62,12 +62,13 @@ impl Row {
         let test = |t: &Tested| json!({"condition": t.text, "holds": t.holds, "value": t.value});
         let figure = |f: &FigureValue| {
             json!({"name": f.name, "variant": f.variant, "take": f.take, "unit": f.unit.label(), "value": f.value,
-                "range": f.range, "reported": f.reported, "missing": f.missing})
+                "range": f.range, "by_seed": f.by_seed, "reported": f.reported, "missing": f.missing})
         };
         json!({
             "id": self.id,
             "title": self.title,
             "verdict": self.verdict.word(),
+            "seeds": self.alone.map(|(agree, of)| json!({"agree": agree, "of": of})),
             "reported": self.reported,
             "simulated": self.simulated(),
             "band": self.band_text(),
@@ -173,11 +174,17 @@ impl Answer {
     fn matrix(&self) -> Table {
         let mut table = Table::new(
             "claims",
-            "Claims and verdicts; the reasons follow row by row.",
-            vec![Column::text("id", "id"), Column::text("verdict", "verdict"), Column::text("claim", "claim")],
+            "Claims and verdicts; the reasons follow row by row. The verdict is that of the medians over the seeds; \"seeds\" is how many of them, each by itself, give the same.",
+            vec![
+                Column::text("id", "id"),
+                Column::text("verdict", "verdict"),
+                Column::text("alone", "seeds"),
+                Column::text("claim", "claim"),
+            ],
         );
         for r in &self.rows {
-            table.push(vec![Cell::text(&r.id), Cell::text(r.verdict.word()), Cell::text(&r.title)]);
+            let alone = r.alone.map_or_else(|| "-".to_string(), |(agree, of)| format!("{agree}/{of}"));
+            table.push(vec![Cell::text(&r.id), Cell::text(r.verdict.word()), Cell::text(alone), Cell::text(&r.title)]);
         }
         table
     }
@@ -430,7 +437,7 @@ fn grid_section(facts: &GridFacts) -> Section {
         blocks,
         definitions: vec![
             Definition::new("interaction", "what an elevator does under one memory management and not under another"),
-            Definition::new("chance", "between seeds, which shift the clients' beginnings by up to 1 ms"),
+            Definition::new("chance", "between seeds, which draw the state of the machine that the load begins on: the daemons' timers, slices, beginnings up to 1 ms apart"),
         ],
     }
 }

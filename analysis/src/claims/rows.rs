@@ -92,6 +92,9 @@ impl Row {
             said.push("The report gives no figures to compare with, so a direction is tested.".to_string());
         }
         said.push(format!("Band: {}.", self.band_text()));
+        if let Some((agree, seeds)) = self.alone {
+            said.push(format!("Of the {seeds} seeds, each by itself, {agree} give this verdict."));
+        }
         if self.verdict != Verdict::Reproduced {
             said.push(match self.direction.as_slice() {
                 [] => "There is no weaker test.".to_string(),

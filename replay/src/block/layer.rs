@@ -116,7 +116,7 @@ impl BlockLayer {
                 elevator,
                 limits,
                 slots,
-                Qos::new(queue, if queue.wbt.driver_depth { attached.queue_depth } else { slots }),
+                Qos::new(queue, queue.wbt.queue_depth(attached.queue_depth, slots)),
             ),
             device: attached.device,
             held: Vec::new(),

@@ -63,11 +63,25 @@ pub struct WbtConfig {
     /// The driver tells the queue how many commands the device takes (SCSI, SATA), which then bounds the depth; with others
     /// (NVMe, virtio, loop) the request slots do (`blk_queue_depth`).
     pub driver_depth: bool,
+    /// Requests of the queue when the throttle was set up, where the driver tells nothing: later changes of `nr_requests`, or
+    /// of the tags behind it, do not reach it. 0 = the request slots.
+    pub requests: u32,
+}
+
+impl WbtConfig {
+    /// The queue's depth as the throttle sees it (`blk_queue_depth`).
+    pub fn queue_depth(&self, device: u32, slots: u32) -> u32 {
+        match (self.driver_depth, self.requests) {
+            (true, _) => device,
+            (false, 0) => slots,
+            (false, n) => n,
+        }
+    }
 }
 
 impl Default for WbtConfig {
     fn default() -> Self {
-        Self { min_lat_us: 0, write_cache: false, driver_depth: true }
+        Self { min_lat_us: 0, write_cache: false, driver_depth: true, requests: 0 }
     }
 }
 

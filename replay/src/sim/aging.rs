@@ -22,7 +22,7 @@ enum Mark {
 }
 
 /// kswapd wakes at least this often.
-const KSWAPD_INTERVAL: Nanos = Nanos::from_secs(1);
+pub(super) const KSWAPD_INTERVAL: Nanos = Nanos::from_secs(1);
 
 impl Sim<'_> {
     pub(super) fn step_alloc_aging(&mut self, t: u32, flags: AllocFlags, at: Alloc, sink: &mut dyn ResultSink) -> Flow {

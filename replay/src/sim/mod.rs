@@ -305,6 +305,7 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<RunSummary, SimError> {
     let mut sim = Sim::new(program, config, seed, pacing)?;
+    sim.draw_state(seed);
     sim.run(sink, stop)
 }
 
@@ -429,7 +430,8 @@ impl<'p> Sim<'p> {
         }
     }
 
-    /// Seeds above 0 let tasks that begin together begin up to 1 ms apart: chaotic loads then differ.
+    /// Seeds above 0 let tasks that begin together begin up to 1 ms apart: chaotic loads then differ, and more so by the state
+    /// that [`Self::draw_state`] draws.
     fn jitter_of(&self, task: u32) -> Nanos {
         Nanos(if self.seed == 0 { 0 } else { splitmix(self.seed ^ u64::from(task) << 32) % 1_000_000 })
     }

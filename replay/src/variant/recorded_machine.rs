@@ -265,9 +265,9 @@ fn files(m: &MachineInfo) -> Vec<String> {
     if let Some(name) = recorded {
         about.push(format!("I/O scheduler {name}"));
         elevator.set("elevator.policy", name);
-        // Without a scheduler the file shows the device's tags.
-        if let Some(n) = number("queue.nr_requests").and_then(|n| i64::try_from(n).ok()).filter(|_| name != "none") {
-            elevator.set("queue.slots", n);
+        // Without a scheduler the file shows the tags that the device was made with, of which it may have fewer by now.
+        if let Some(n) = number("queue.nr_requests").and_then(|n| i64::try_from(n).ok()) {
+            elevator.set(if name == "none" { "queue.wbt.requests" } else { "queue.slots" }, n);
         }
         for (_, rules) in TUNABLES.iter().filter(|(s, _)| *s == name) {
             elevator.rules(rules, "queue.iosched/", facts);

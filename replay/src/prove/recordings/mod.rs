@@ -52,6 +52,8 @@ const RESERVED_KIB: u64 = 600;
 const NICE: i64 = -10;
 /// How often xfs forces its log, ms (`fs.xfs.xfssyncd_centisecs`).
 const XFS_SYNC_MS: u64 = 30_000;
+/// Tags of a loop device when the kernel made it; the recorders took all but 4 or 64 away later.
+const LOOP_TAGS: u32 = 128;
 /// Length at which the load's endless writer begins its file anew.
 const WRITER_BYTES: u64 = 600 << 20;
 /// What the load generator remembers of each operation, bytes.
@@ -150,6 +152,7 @@ impl Settings {
         c.queue.wbt.min_lat_us = self.wbt_us;
         // The loop driver.
         c.queue.wbt.driver_depth = false;
+        c.queue.wbt.requests = LOOP_TAGS;
         c.queue.priorities = priorities_of(self.real_time, NICE);
         c.elevator.policy.clone_from(&self.scheduler);
         let d = &mut c.elevator.deadline;
