@@ -79,6 +79,7 @@ fn within(interval: Nanos, draw: u64) -> Nanos {
 
 #[cfg(test)]
 mod tests {
+    use crate::config::Scheduler;
     use crate::program::Program;
     use crate::results::MemorySink;
     use crate::sim::{Pacing, Sim};
