@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kreplay_traces::units::Nanos;
 
-use super::device::{self, AnyDevice, Device, Transfer};
+use super::device::{self, AnyDevice, Device, HeldCommand, Transfer};
 use super::elevator::{self, Elevator};
 use super::error::ConfigError;
 use super::qos::Qos;
@@ -20,8 +20,9 @@ use crate::program::DeviceInfo;
 struct Unit {
     queue: Queue,
     device: AnyDevice,
-    /// Commands that a reordering device holds and has not begun, each with the time since which it does.
-    held: Vec<(RqId, Nanos)>,
+    /// Commands that a reordering device holds and has not begun, and whose they are.
+    held: Vec<HeldCommand>,
+    held_for: Vec<RqId>,
     /// Such a device works on one.
     serving: bool,
     busy: Nanos,
@@ -56,17 +57,15 @@ impl Unit {
     /// when it has held it.
     fn choose(&mut self, now: Nanos) -> Option<(RqId, Nanos)> {
         while let Some(rq) = self.queue.dispatch(now) {
-            self.held.push((rq, now));
+            let r = &self.queue.rqs[rq];
+            self.held.push(self.device.hold(Transfer { dir: r.dir, sector: r.sector, nr: r.nr }, now));
+            self.held_for.push(rq);
         }
         if self.serving || self.held.is_empty() {
             return None;
         }
-        let transfer = |rq: RqId| {
-            let r = &self.queue.rqs[rq];
-            Transfer { dir: r.dir, sector: r.sector, nr: r.nr }
-        };
-        let held: Vec<_> = self.held.iter().map(|&(rq, since)| (transfer(rq), since)).collect();
-        let chosen = self.held.remove(self.device.pick(now, &held));
+        let at = self.device.pick(now, &self.held);
+        let chosen = (self.held_for.remove(at), self.held.remove(at).since);
         self.serving = true;
         Some(chosen)
     }
@@ -120,6 +119,7 @@ impl BlockLayer {
             ),
             device: attached.device,
             held: Vec::new(),
+            held_for: Vec::new(),
             serving: false,
             busy: Nanos::ZERO,
             last_start: Nanos::ZERO,

@@ -14,7 +14,7 @@ use super::super::error::ConfigError;
 use super::command_queue::CommandQueue;
 use super::geometry::{Geometry, Place};
 use super::write_cache::WriteCache;
-use super::{Device, Served, Transfer};
+use super::{Device, HeldCommand, Served, Transfer};
 use crate::config::CommandOrder;
 
 /// The write cache goes to the medium in pieces of at most so many sectors, so that a reader need not wait for all of it.
@@ -111,8 +111,13 @@ impl Disk {
 
     /// When the arm stands on the track of a transfer's first sector, if it leaves at `now`.
     fn on_track(&self, now: f64, t: Transfer) -> (Place, f64) {
+        let place = self.geometry.locate(t.sector);
+        (place, now + self.moves_ns(place, t.dir))
+    }
+
+    /// Time to the track of a place, ns.
+    fn moves_ns(&self, place: Place, dir: Dir) -> f64 {
         let g = &self.geometry;
-        let place = g.locate(t.sector);
         let moves = if place.cylinder != self.at.cylinder {
             g.seek_ns(place.cylinder.abs_diff(self.at.cylinder))
         } else if place.surface != self.at.surface {
@@ -120,8 +125,7 @@ impl Disk {
         } else {
             0.0
         };
-        let settle = if t.dir == Dir::Write && moves > 0.0 { g.params.write_settle_ms * 1e6 } else { 0.0 };
-        (place, now + moves + settle)
+        moves + if dir == Dir::Write && moves > 0.0 { g.params.write_settle_ms * 1e6 } else { 0.0 }
     }
 
     /// From `time` until an angle passes under the heads.
@@ -134,7 +138,11 @@ impl Disk {
 
     /// Time to a transfer's first sector, ns.
     fn positioning_ns(&self, now: f64, t: Transfer) -> f64 {
-        let (place, time) = self.on_track(now, t);
+        self.positioning_to(now, self.geometry.locate(t.sector), t.dir)
+    }
+
+    fn positioning_to(&self, now: f64, place: Place, dir: Dir) -> f64 {
+        let time = now + self.moves_ns(place, dir);
         time + self.turn(time, place) - now
     }
 
@@ -288,14 +296,19 @@ impl Device for Disk {
         self.queue.is_some()
     }
 
-    fn pick(&self, now: Nanos, held: &[(Transfer, Nanos)]) -> usize {
+    fn hold(&self, transfer: Transfer, since: Nanos) -> HeldCommand {
+        HeldCommand { transfer, since, place: Some(self.geometry.locate(transfer.sector)) }
+    }
+
+    fn pick(&self, now: Nanos, held: &[HeldCommand]) -> usize {
         let Some(queue) = self.queue else { return 0 };
         let begin = self.free_at.max(now);
-        let first_sector = |t: Transfer, since: Nanos| {
-            let leaves = self.arm_leaves(begin, since, t.dir);
-            leaves + self.positioning_ns(leaves, t) - self.arm_free
+        let first_sector = |c: &HeldCommand| {
+            let place = c.place.unwrap_or_else(|| self.geometry.locate(c.transfer.sector));
+            let leaves = self.arm_leaves(begin, c.since, c.transfer.dir);
+            leaves + self.positioning_to(leaves, place, c.transfer.dir) - self.arm_free
         };
-        queue.pick(now, held.iter().map(|(t, since)| (*since, first_sector(*t, *since))))
+        queue.pick(now, held.iter().map(|c| (c.since, first_sector(c))))
     }
 }
 
@@ -358,11 +371,11 @@ mod tests {
             let (mut held, mut now, mut next) = (Vec::new(), Nanos::ZERO, 0);
             for _ in 0..1000 {
                 while held.len() < 8 {
-                    held.push((write(next), now));
+                    held.push(d.hold(write(next), now));
                     next += 1;
                 }
-                let (t, since) = held.remove(d.pick(now, &held));
-                now = d.serve_held(now, since, t).done_at;
+                let next = held.remove(d.pick(now, &held));
+                now = d.serve_held(now, next.since, next.transfer).done_at;
             }
             let (got, reads) = (1000.0 * 65_536.0 / now.as_secs_f64() / 1e6, stream(preset, Dir::Read));
             assert!((got / reads - 1.0).abs() < 0.15, "{preset}: {got} against {reads} MB/s");

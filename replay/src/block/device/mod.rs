@@ -26,6 +26,16 @@ pub(crate) struct Transfer {
     pub(crate) nr: u32,
 }
 
+/// A command that a device holds until it chooses it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeldCommand {
+    pub(crate) transfer: Transfer,
+    /// Held since then.
+    pub(crate) since: Nanos,
+    /// Where its first sector lies, on a disk: it is looked at once a choice.
+    place: Option<geometry::Place>,
+}
+
 /// A device's state and timing.
 pub(crate) trait Device {
     /// Accepts a request; when it will be done, and how long the device works on it.
@@ -43,8 +53,12 @@ pub(crate) trait Device {
     fn reorders(&self) -> bool {
         false
     }
-    /// Which of the commands that it holds (each with the time since which it does) it serves next.
-    fn pick(&self, _: Nanos, _: &[(Transfer, Nanos)]) -> usize {
+    /// A command that it is going to hold.
+    fn hold(&self, transfer: Transfer, since: Nanos) -> HeldCommand {
+        HeldCommand { transfer, since, place: None }
+    }
+    /// Which of the commands that it holds it serves next.
+    fn pick(&self, _: Nanos, _: &[HeldCommand]) -> usize {
         0
     }
 }
@@ -101,7 +115,14 @@ impl Device for AnyDevice {
         matches!(self, Self::Disk(d) if d.reorders())
     }
 
-    fn pick(&self, now: Nanos, held: &[(Transfer, Nanos)]) -> usize {
+    fn hold(&self, transfer: Transfer, since: Nanos) -> HeldCommand {
+        match self {
+            Self::Disk(d) => d.hold(transfer, since),
+            Self::Rotating(_) | Self::Null(_) | Self::Ssd(_) => HeldCommand { transfer, since, place: None },
+        }
+    }
+
+    fn pick(&self, now: Nanos, held: &[HeldCommand]) -> usize {
         match self {
             Self::Disk(d) => d.pick(now, held),
             Self::Rotating(_) | Self::Null(_) | Self::Ssd(_) => 0,
