@@ -131,7 +131,9 @@ impl Disk {
     /// From `time` until an angle passes under the heads.
     fn turn(&self, time: f64, place: Place) -> f64 {
         let turns = time / self.geometry.turn_ns;
-        let wait = (place.angle - turns.fract()).rem_euclid(1.0);
+        // Both angles are parts of a turn.
+        let ahead = place.angle - (turns - (turns as u64) as f64);
+        let wait = if ahead < 0.0 { ahead + 1.0 } else { ahead };
         // Rounding of a time that is exactly the sector's own must not cost a turn.
         if wait > 1.0 - SAME_ANGLE { 0.0 } else { wait * self.geometry.turn_ns }
     }
