@@ -4,7 +4,7 @@
 //! - `readahead-`: pages in memory after every read or touch; a case is a pattern, and agrees when every step does. The
 //!   recording may be one step late (it looked before the read-ahead was done);
 //! - `lru-memcg64M-`: misses of each pass over files under a limit of 64 MiB (1 % may be missing or too many), and pages of
-//!   the hot set that outlast a stream (20 % without read-ahead, 5 % with it);
+//!   the hot set that outlast a stream (20 % without read-ahead, 5 % with it; what the pass behind the stream reads are those that did not);
 //! - `lru-marking-`: list lengths after passes of reads and writes (the kernel's batches of 31 pages may be missing);
 //! - `pagecache-semantics-`: what single operations read, dirty and leave in memory.
 
