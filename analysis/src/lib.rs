@@ -109,6 +109,7 @@ pub fn analyse(results_dir: &Path, options: &Options) -> Result<Report> {
     let after = usize::from(!several && !verdict.is_empty());
     verdict.splice(after..after, lost_cells(&manifest));
     verdict.extend(same_settings(&provenances));
+    verdict.extend(fixed_dirty_limit(&provenances));
     verdict.extend(unchecked(&models));
     verdict.push(Finding::new(Level::Note, rule.in_words(seeds)));
     provenances.extend(manifest.cells.iter().filter(|c| c.state != "done").map(cell::bare_provenance));
@@ -390,6 +391,29 @@ fn same_settings(cells: &[model::CellProvenance]) -> Vec<Finding> {
         .collect()
 }
 
+/// A warning where memory changes and an absolute limit on dirty pages, as recordings bring it, does not.
+fn fixed_dirty_limit(cells: &[model::CellProvenance]) -> Option<Finding> {
+    const LIMITS: [&str; 2] = ["writeback.balanced.device-limit-kib", "writeback.balanced.dirty-kib"];
+    let of = |cell: &model::CellProvenance, key: &str| {
+        cell.config.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone()).unwrap_or_default()
+    };
+    let memory = |cell: &model::CellProvenance| (of(cell, "machine.memory-limit"), of(cell, "machine.ram"));
+    let first = cells.iter().find(|c| !c.config.is_empty())?;
+    let several = cells.iter().filter(|c| !c.config.is_empty()).any(|c| memory(c) != memory(first));
+    let fixed = LIMITS.into_iter().find(|key| {
+        let limit = of(first, key);
+        let same = |c: &model::CellProvenance| c.config.is_empty() || of(c, key) == limit;
+        !matches!(limit.as_str(), "" | "0") && cells.iter().all(same)
+    })?;
+    several.then(|| {
+        let text = format!(
+            "Memory differs, but the limit on dirty pages is the same under all of them ({fixed} = {} KiB): a machine whose limit is a share of its memory would have another. Set it along with the memory to compare such machines.",
+            of(first, fixed)
+        );
+        Finding::new(Level::Warning, text)
+    })
+}
+
 /// A warning about variants that were never checked against anything.
 fn unchecked(models: &[VariantModel]) -> Option<Finding> {
     let bare: Vec<String> = models.iter().filter(|m| m.is_unchecked()).map(|m| matrix::shown(&m.variant)).collect();
@@ -421,6 +445,21 @@ fn question(load: &str, done: &[&Entry]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_dirty_limit_that_stays_while_memory_changes_is_said() {
+        let cell = |memory: &str, limit: &str| model::CellProvenance {
+            config: [("machine.memory-limit", memory), ("writeback.balanced.device-limit-kib", limit)]
+                .map(|(k, v)| (k.to_string(), v.to_string()))
+                .to_vec(),
+            ..model::CellProvenance::default()
+        };
+        let said = fixed_dirty_limit(&[cell("64MiB", "13107"), cell("32MiB", "13107")]);
+        assert!(said.is_some_and(|f| f.text.contains("13107 KiB")));
+        assert!(fixed_dirty_limit(&[cell("64MiB", "13107"), cell("32MiB", "6553")]).is_none(), "it was changed too");
+        assert!(fixed_dirty_limit(&[cell("64MiB", "0"), cell("32MiB", "0")]).is_none(), "a share of memory");
+        assert!(fixed_dirty_limit(&[cell("64MiB", "13107"), cell("64MiB", "13107")]).is_none(), "one memory size");
+    }
 
     #[test]
     fn one_machine_under_two_names_is_said() {
